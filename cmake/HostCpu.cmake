@@ -1,0 +1,23 @@
+# The instruction sets the engine is compiled for: this host's, named one by one. GGML_NATIVE is not used, since some
+# hosts report AMX in cpuid and fault on its first instruction.
+function(cascade_host_cpu_flags out)
+    set(flags -DGGML_NATIVE=OFF)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
+        file(STRINGS /proc/cpuinfo lines REGEX "^flags" LIMIT_COUNT 1)
+        string(REGEX REPLACE "^flags[^:]*: *" "" lines "${lines}")
+        string(REPLACE " " ";" features "${lines}")
+        set(known sse4_2=SSE42 avx=AVX avx2=AVX2 bmi2=BMI2 fma=FMA f16c=F16C avx512bw=AVX512 avx512vbmi=AVX512_VBMI
+            avx512_vnni=AVX512_VNNI avx512_bf16=AVX512_BF16)
+        foreach(pair IN LISTS known)
+            string(REPLACE "=" ";" pair "${pair}")
+            list(GET pair 0 feature)
+            list(GET pair 1 option)
+            if(feature IN_LIST features)
+                list(APPEND flags -DGGML_${option}=ON)
+            else()
+                list(APPEND flags -DGGML_${option}=OFF)
+            endif()
+        endforeach()
+    endif()
+    set(${out} ${flags} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,45 @@
+// What a person can set, in any llama.cpp program by variables and in `cascade` by flags.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cascade {
+
+enum class Mode {
+    off,       // claims nothing: the engine runs as if we weren't there
+    exact,     // takes the graph and hands it on untouched
+    reference, // every attention computed plainly by us: the oracle, slow
+};
+
+// Places where tests make us fail, to see that the engine's own result comes out all the same.
+enum class Fault {
+    none,
+    read,    // memory runs out while a graph is read
+    rewrite, // memory runs out while the shadow graph is built
+    scratch, // memory runs out inside a node of ours
+    node,    // a node of ours reports an error
+};
+
+struct Settings {
+    Mode mode = Mode::exact;
+    std::string stats; // where to write what was done: a file, "-" for stderr, empty for nowhere
+    Fault fault = Fault::none;
+
+    bool rewrites() const { return mode == Mode::reference; }
+};
+
+// The modes by name, for messages and help.
+std::string_view mode_names();
+std::string_view mode_name(Mode mode);
+std::optional<Mode> parse_mode(std::string_view name);
+
+// Reads GGML_CASCADE, GGML_CASCADE_STATS and GGML_CASCADE_FAULT. What can't be understood is left at its default and
+// named in `complaints`, each a sentence that says what to do.
+using Lookup = std::function<const char *(const char * variable)>;
+Settings settings_from(const Lookup & lookup, std::vector<std::string> & complaints);
+
+} // namespace cascade

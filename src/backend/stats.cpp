@@ -1,0 +1,109 @@
+#include "backend/stats.h"
+
+#include "backend/log.h"
+
+#include <cstdio>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+namespace cascade::backend {
+
+namespace {
+
+constexpr int64_t graphs_between_summaries = 1024;
+
+// One line, whole, whatever else writes: several contexts and processes may share a file.
+void write_line(const std::string & target, const nlohmann::json & line) {
+    static std::mutex lock;
+    const std::lock_guard guard(lock);
+    const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (target == "-") {
+        std::fwrite(text.data(), 1, text.size(), stderr);
+        return;
+    }
+    std::FILE * file = std::fopen(target.c_str(), "a");
+    const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) {
+        std::fclose(file);
+    }
+    if (!written) {
+        say_once(Notice::stats, "can't write GGML_CASCADE_STATS=" + target + ": give a file that can be written, or -");
+    }
+}
+
+const char * form_name(graph::AttentionForm form) { return form == graph::AttentionForm::flash ? "flash" : "softmax"; }
+
+} // namespace
+
+Stats::Stats(const Settings & used) : settings(used) {}
+
+Stats::~Stats() { write_summary(); }
+
+void Stats::new_graph(int nodes, const graph::ModelGraph & model, const std::vector<SiteReport> & sites) {
+    graphs_new++;
+    unrecognised += static_cast<int64_t>(model.unrecognised.size());
+    nlohmann::json attention = nlohmann::json::array();
+    for (const SiteReport & site : sites) {
+        (site.taken ? sites_taken : sites_left[site.why])++;
+        attention.push_back({ { "layer", site.layer },
+                              { "form", form_name(site.form) },
+                              { "taken", site.taken },
+                              { "why", site.why } });
+    }
+    if (!wanted()) {
+        return;
+    }
+    size_t linear = model.outside.size();
+    for (const graph::Layer & layer : model.layers) {
+        linear += layer.linear.size();
+    }
+    nlohmann::json strange = nlohmann::json::array();
+    for (const graph::Unrecognised & node : model.unrecognised) {
+        strange.push_back({ { "node", node.name }, { "op", node.op }, { "why", node.why } });
+    }
+    write_line(settings.stats, { { "type", "graph" },
+                                 { "mode", mode_name(settings.mode) },
+                                 { "nodes", nodes },
+                                 { "layers", model.layers.size() },
+                                 { "linear", linear },
+                                 { "attention", attention },
+                                 { "unrecognised", strange } });
+}
+
+void Stats::computed(int nodes, bool rewritten, bool recognised) {
+    graphs++;
+    nodes_seen += nodes;
+    graphs_rewritten += rewritten ? 1 : 0;
+    graphs_recognised += recognised ? 1 : 0;
+    if (graphs % graphs_between_summaries == 0) {
+        write_summary();
+    }
+}
+
+void Stats::write_summary() noexcept {
+    if (!wanted() || graphs == 0) {
+        return;
+    }
+    try {
+        constexpr double second = 1e6;
+        write_line(settings.stats,
+                   { { "type", "summary" },
+                     { "mode", mode_name(settings.mode) },
+                     { "graphs", graphs },
+                     { "graphs_new", graphs_new },
+                     { "graphs_recognised", graphs_recognised },
+                     { "graphs_rewritten", graphs_rewritten },
+                     { "nodes", nodes_seen },
+                     { "sites_taken", sites_taken },
+                     { "sites_left", sites_left },
+                     { "unrecognised", unrecognised },
+                     { "failures", failures },
+                     { "seconds_reading", static_cast<double>(microseconds_reading) / second },
+                     { "seconds_ours", static_cast<double>(microseconds_ours) / second },
+                     { "seconds_engine", static_cast<double>(microseconds_total - microseconds_ours) / second } });
+    } catch (...) {
+        say_once(Notice::stats, "statistics are incomplete: out of memory");
+    }
+}
+
+} // namespace cascade::backend

@@ -1,0 +1,54 @@
+// What the plugin did, as JSON lines: one of type "graph" for each graph met for the first time, one of type "summary"
+// for each backend that ends (a context that is freed) and now and then before that. docs/plugin.md names the fields.
+#pragma once
+
+#include "cascade/settings.h"
+#include "graph/model_graph.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cascade::backend {
+
+struct SiteReport {
+    int layer = -1;
+    graph::AttentionForm form = graph::AttentionForm::flash;
+    bool taken = false;
+    std::string why;
+};
+
+// Counts of one backend. Used by one thread at a time, as the backend itself.
+class Stats {
+  public:
+    explicit Stats(const Settings & settings);
+    ~Stats();
+    Stats(const Stats &) = delete;
+    Stats & operator=(const Stats &) = delete;
+
+    bool wanted() const { return !settings.stats.empty(); }
+
+    void new_graph(int nodes, const graph::ModelGraph & model, const std::vector<SiteReport> & sites);
+    void computed(int nodes, bool rewritten, bool recognised);
+
+    int64_t failures = 0;
+    int64_t microseconds_reading = 0; // reading and rewriting graphs
+    int64_t microseconds_ours = 0;    // inside our nodes, first thread
+    int64_t microseconds_total = 0;   // inside the engine's computation, our nodes included
+
+  private:
+    void write_summary() noexcept;
+
+    const Settings & settings;
+    int64_t graphs = 0;
+    int64_t graphs_new = 0;
+    int64_t graphs_rewritten = 0;
+    int64_t graphs_recognised = 0;
+    int64_t nodes_seen = 0;
+    int64_t sites_taken = 0;
+    std::map<std::string, int64_t> sites_left;
+    int64_t unrecognised = 0;
+};
+
+} // namespace cascade::backend

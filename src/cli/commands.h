@@ -1,0 +1,10 @@
+// The subcommands: each adds itself to the program and returns what runs it.
+#pragma once
+
+#include <CLI/App.hpp>
+
+namespace cascade::cli {
+
+void add_graph_command(CLI::App & program);
+
+} // namespace cascade::cli
