@@ -96,8 +96,20 @@ foreach(pair base=ggml-base ggml=ggml llama=llama)
     add_dependencies(engine::${name} engine_build)
 endforeach()
 
-# build/<preset>/bin is complete and relocatable: the engine's libraries find each other by $ORIGIN.
-add_custom_target(engine_bin ALL
-    COMMAND sh -c "mkdir -p '${CMAKE_RUNTIME_OUTPUT_DIRECTORY}' && cp -au '${engine_bin}'/. '${CMAKE_RUNTIME_OUTPUT_DIRECTORY}' && if [ -e '${engine_bin}/ggml-rpc-server' ]; then ln -sf ggml-rpc-server '${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/rpc-server'; fi"
-    VERBATIM)
+# build/<preset>/bin is complete and relocatable: the engine's libraries find each other by $ORIGIN. A finished build
+# of somebody else's stays where it is.
+add_custom_target(engine_bin ALL)
 add_dependencies(engine_bin engine_build)
+if(CASCADE_ENGINE_BIN)
+    list(APPEND CMAKE_INSTALL_RPATH ${CASCADE_ENGINE_BIN})
+else()
+    add_custom_command(TARGET engine_bin POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+        COMMAND cp -au ${engine_bin}/. ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+        VERBATIM)
+    if("ggml-rpc-server" IN_LIST engine_targets)
+        add_custom_command(TARGET engine_bin POST_BUILD
+            COMMAND ${CMAKE_COMMAND} -E create_symlink ggml-rpc-server ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/rpc-server
+            VERBATIM)
+    endif()
+endif()

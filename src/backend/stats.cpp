@@ -31,8 +31,6 @@ void write_line(const std::string & target, const nlohmann::json & line) {
     }
 }
 
-const char * form_name(graph::AttentionForm form) { return form == graph::AttentionForm::flash ? "flash" : "softmax"; }
-
 } // namespace
 
 Stats::Stats(const Settings & used) : settings(used) {}
@@ -46,7 +44,7 @@ void Stats::new_graph(int nodes, const graph::ModelGraph & model, const std::vec
     for (const SiteReport & site : sites) {
         (site.taken ? sites_taken : sites_left[site.why])++;
         attention.push_back({ { "layer", site.layer },
-                              { "form", form_name(site.form) },
+                              { "form", graph::form_name(site.form) },
                               { "taken", site.taken },
                               { "why", site.why } });
     }

@@ -12,6 +12,8 @@
 
 namespace {
 
+constexpr int usage_error = 2;
+
 // llama.cpp's flags of one dash and two letters, which people have in their fingers.
 std::vector<std::string> with_long_names(int argc, char ** argv) {
     std::vector<std::string> args(argv + 1, argv + argc);
@@ -32,7 +34,7 @@ int main(int argc, char ** argv) {
         try {
             program.parse(with_long_names(argc, argv));
         } catch (const CLI::ParseError & error) {
-            return program.exit(error);
+            return program.exit(error) == 0 ? 0 : usage_error;
         }
         return 0;
     } catch (const std::exception & error) {

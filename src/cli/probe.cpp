@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <dlfcn.h>
+#include <filesystem>
 #include <stdexcept>
 
 namespace cascade::cli {
@@ -28,6 +30,19 @@ bool collect_node(ggml_tensor * tensor, bool ask, void * user) {
 }
 
 bool stop_at_once(void *) { return true; }
+
+// The engine looks for its backends beside the program; ours may stand elsewhere than the engine's libraries.
+void load_backends() {
+    ggml_backend_load_all();
+    Dl_info library = {};
+    if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr &&
+        dladdr(reinterpret_cast<void *>(&ggml_backend_load_all), &library) != 0) {
+        ggml_backend_load_all_from_path(std::filesystem::path(library.dli_fname).parent_path().c_str());
+    }
+    if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) {
+        throw std::runtime_error("the engine's CPU backend is not beside its libraries; set GGML_BACKEND_PATH to it");
+    }
+}
 
 std::string metadata(const llama_model * model, const char * key) {
     char value[128] = {};
@@ -54,7 +69,7 @@ llama_context_params context_params(const ProbeOptions & options, Probe & probe)
 
 std::unique_ptr<Probe> probe_model(const ProbeOptions & options) {
     llama_log_set(log_errors, nullptr);
-    ggml_backend_load_all();
+    load_backends();
     llama_backend_init();
 
     llama_model_params params = llama_model_default_params();

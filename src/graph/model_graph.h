@@ -18,6 +18,8 @@ enum class AttentionForm {
     softmax, // MUL_MAT, [SCALE, TANH, SCALE,] [ADD,] SOFT_MAX, MUL_MAT
 };
 
+inline const char * form_name(AttentionForm form) { return form == AttentionForm::flash ? "flash" : "softmax"; }
+
 struct AttentionSite {
     AttentionForm form = AttentionForm::flash;
     std::vector<int> nodes; // in order; the last one's output is the attention's output

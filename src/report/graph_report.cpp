@@ -13,8 +13,6 @@ using nlohmann::json;
 
 json name_of(const ggml_tensor * tensor) { return tensor != nullptr ? json(tensor->name) : json(nullptr); }
 
-const char * form_name(graph::AttentionForm form) { return form == graph::AttentionForm::flash ? "flash" : "softmax"; }
-
 json linear_json(const graph::LinearSite & site) {
     return { { "site", site.name },
              { "weight", site.weight->name },
@@ -43,7 +41,7 @@ json writes_json(const std::vector<graph::CacheWrite> & writes) {
 }
 
 void add_attention(json & layer, const graph::AttentionSite & site) {
-    layer["attention"] = form_name(site.form);
+    layer["attention"] = graph::form_name(site.form);
     layer["heads"] = site.heads();
     layer["kv_heads"] = site.kv_heads();
     layer["head_size"] = site.key_size();
@@ -106,7 +104,7 @@ std::vector<std::string> layer_cells(const graph::Layer & layer, const GraphSumm
         return { "none", "", "", "", "", "", "", "", linear_text(layer.linear) };
     }
     const auto & site = layer.attention.front();
-    return { form_name(site.form),
+    return { graph::form_name(site.form),
              fmt::format("{}", site.heads()),
              fmt::format("{}", site.kv_heads()),
              fmt::format("{}", site.key_size()),

@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "backend/engine.h"
 #include "backend/session.h"
+#include "support/compare.h"
 
 #include "ggml-alloc.h"
 #include "ggml-cpp.h"
@@ -62,6 +63,8 @@ class AttentionGraph {
         ggml_backend_tensor_get(output, result.data(), 0, result.size() * sizeof(float));
         return result;
     }
+
+    uint64_t content() const { return graph::fingerprint({ graph->nodes, static_cast<size_t>(graph->n_nodes) }); }
 
   private:
     ggml_tensor * input(ggml_type type, std::vector<int64_t> ne) {
@@ -148,16 +151,6 @@ class AttentionGraph {
     ggml_cgraph * graph = nullptr;
 };
 
-double relative_error(const std::vector<float> & a, const std::vector<float> & b) {
-    double difference = 0.0;
-    double norm = 0.0;
-    for (size_t i = 0; i < a.size(); i++) {
-        difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
-        norm += static_cast<double>(a[i]) * a[i];
-    }
-    return std::sqrt(difference / std::max(norm, 1e-30));
-}
-
 Case random_case(std::mt19937 & random, int round) {
     const auto pick = [&](int64_t low, int64_t high) {
         return std::uniform_int_distribution<int64_t>(low, high)(random);
@@ -204,7 +197,7 @@ TEST(Session, ReferenceMatchesTheEngineOverRandomAttention) {
         ggml_backend_ptr ours(make_backend(settings));
         const auto expected = AttentionGraph(c, seed, nullptr).compute();
         const auto got = AttentionGraph(c, seed, ours.get()).compute();
-        ASSERT_LT(relative_error(expected, got), tolerance(c))
+        ASSERT_LT(test::relative_error(expected, got), tolerance(c))
             << "round " << round << (c.flash ? " flash " : " softmax ") << ggml_type_name(c.key_type) << "/"
             << ggml_type_name(c.value_type);
     }
@@ -242,10 +235,12 @@ TEST(Session, AGraphThatIsComputedAgainIsRecognised) {
     {
         ggml_backend_ptr ours(make_backend(settings));
         AttentionGraph graph({}, 1, ours.get());
+        const uint64_t content = graph.content();
         const auto first = graph.compute();
         for (int i = 0; i < 9; i++) {
             EXPECT_EQ(first, graph.compute());
         }
+        EXPECT_EQ(content, graph.content()) << "the engine's own graph was altered";
     }
     std::ifstream lines(stats);
     nlohmann::json summary;
@@ -281,6 +276,15 @@ TEST(Session, TwoBackendsWorkSideBySide) {
     two.join();
     EXPECT_TRUE(good[0]);
     EXPECT_TRUE(good[1]);
+}
+
+// The engine turns fused ops off (-fa auto among them) when their node's device is not the layer's.
+TEST(Session, TheEnginesProbesSeeTheCpu) {
+    load_engine();
+    const Settings settings;
+    const ggml_backend_ptr ours(make_backend(settings));
+    EXPECT_EQ(ggml_backend_get_device(ours.get()), cpu_device());
+    EXPECT_STREQ(ggml_backend_name(ours.get()), "Cascade");
 }
 
 // Graphs without a uid (rpc-server's) are told apart by content: another one at the same address must not pass as

@@ -2,6 +2,7 @@
 // loaded and the same tokens are computed again. The mode comes from GGML_CASCADE, as for any llama.cpp program.
 //
 // exact, and every injected fault: the same bytes. reference: the same up to rounding. off: the plugin claims nothing.
+#include "support/compare.h"
 #include "support/tiny_models.h"
 
 #include "ggml-backend.h"
@@ -110,16 +111,6 @@ std::vector<float> outputs(const Variant & variant) {
     return all;
 }
 
-double relative_error(const std::vector<float> & a, const std::vector<float> & b) {
-    double difference = 0.0;
-    double norm = 0.0;
-    for (size_t i = 0; i < a.size(); i++) {
-        difference += std::pow(static_cast<double>(a[i]) - b[i], 2);
-        norm += std::pow(static_cast<double>(a[i]), 2);
-    }
-    return std::sqrt(difference / norm);
-}
-
 std::string setting(const char * name) {
     const char * value = std::getenv(name);
     return value != nullptr ? value : "";
@@ -153,7 +144,7 @@ TEST(Plugin, TinyModelsComeOutAsTheModePromises) {
         ASSERT_EQ(got.size(), expected.size()) << variant.name();
         changed += got != expected ? 1 : 0;
         if (rounding) {
-            EXPECT_LT(relative_error(expected, got), 0.003) << variant.name();
+            EXPECT_LT(cascade::test::relative_error(expected, got), 0.003) << variant.name();
         } else {
             EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0) << variant.name();
         }
