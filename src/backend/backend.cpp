@@ -4,7 +4,7 @@
 #include "backend/log.h"
 #include "backend/session.h"
 
-#include <memory>
+#include "ggml-cpp.h"
 
 namespace cascade::backend {
 
@@ -13,11 +13,11 @@ namespace {
 // A CPU backend that stands in front of another one: same kind (guid), same device and same context, so that the CPU's
 // own functions (threads, abort callback, thread pool) work on it; only what computes a graph is ours.
 struct CascadeBackend : ggml_backend {
-    ggml_backend_t engine;
-    Session session;
+    ggml_backend_ptr engine;
+    Session session; // goes before the engine does
 
-    CascadeBackend(ggml_backend_t used_engine, const Settings & settings)
-        : ggml_backend(*used_engine), engine(used_engine), session(used_engine, settings) {
+    CascadeBackend(ggml_backend_ptr used_engine, const Settings & settings)
+        : ggml_backend(*used_engine), engine(std::move(used_engine)), session(engine.get(), settings) {
         iface.get_name = [](ggml_backend_t) { return "Cascade"; };
         iface.free = [](ggml_backend_t self) { delete static_cast<CascadeBackend *>(self); };
         iface.graph_plan_create = nullptr; // a plan would bypass graph_compute
@@ -32,26 +32,17 @@ struct CascadeBackend : ggml_backend {
             static_cast<CascadeBackend *>(self)->session.keep_sources(graph, params);
         };
     }
-    ~CascadeBackend() { ggml_backend_free(engine); }
-    CascadeBackend(const CascadeBackend &) = delete;
-    CascadeBackend & operator=(const CascadeBackend &) = delete;
 };
 
 } // namespace
 
 ggml_backend_t make_backend(const Settings & settings) {
-    const ggml_backend_dev_t cpu = cpu_device();
-    ggml_backend_t engine = cpu != nullptr ? ggml_backend_dev_init(cpu, nullptr) : nullptr;
-    if (engine == nullptr) {
-        say_once(Notice::no_cpu, "the engine has no CPU device to compute on");
-        return nullptr;
-    }
     try {
-        return std::make_unique<CascadeBackend>(engine, settings).release();
+        ggml_backend_ptr engine(ggml_backend_dev_init(cpu_device(), nullptr));
+        return engine ? new CascadeBackend(std::move(engine), settings) : nullptr;
     } catch (...) {
-        // the plain CPU backend computes the same, only without us
-        say_once(Notice::fallback, "out of memory: the engine runs without cascade");
-        return engine;
+        say_once(Notice::fallback, "out of memory: no backend could be made");
+        return nullptr;
     }
 }
 

@@ -16,12 +16,18 @@ namespace cascade::backend {
 
 namespace {
 
+// Read once, and never destroyed: a program may free its last context after our static objects are gone.
 const Settings & settings() {
-    static const Settings current = [] {
+    static const Settings & current = *[] {
         std::vector<std::string> complaints;
-        Settings found = settings_from([](const char * variable) { return std::getenv(variable); }, complaints);
+        auto * found =
+            new Settings(settings_from([](const char * variable) { return std::getenv(variable); }, complaints));
+        std::string line;
         for (const std::string & complaint : complaints) {
-            say_once(Notice::settings, complaint);
+            line += (line.empty() ? "" : "; ") + complaint;
+        }
+        if (!line.empty()) {
+            say_once(Notice::settings, line);
         }
         return found;
     }();
@@ -38,10 +44,7 @@ void memory_of_device(ggml_backend_dev_t, size_t * free, size_t * total) { *free
 enum ggml_backend_dev_type type_of_device(ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_ACCEL; }
 
 void props_of_device(ggml_backend_dev_t device, ggml_backend_dev_props * props) {
-    *props = {};
-    if (const ggml_backend_dev_t cpu = cpu_device()) {
-        ggml_backend_dev_get_props(cpu, props);
-    }
+    ggml_backend_dev_get_props(cpu_device(), props);
     props->name = name_of_device(device);
     props->description = description_of_device(device);
     props->type = type_of_device(device);
@@ -84,7 +87,7 @@ ggml_backend_device make_device(ggml_backend_reg_t registry) {
 const char * name_of_registry(ggml_backend_reg_t) { return "Cascade"; }
 
 // None in mode off: what has no device claims nothing.
-size_t count_devices(ggml_backend_reg_t) { return settings().mode != Mode::off && cpu_device() != nullptr ? 1 : 0; }
+size_t count_devices(ggml_backend_reg_t) { return settings().mode == Mode::off ? 0 : 1; }
 
 ggml_backend_dev_t device_of_registry(ggml_backend_reg_t registry, size_t) {
     static ggml_backend_device device = make_device(registry);
@@ -121,6 +124,10 @@ extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backen
             return nullptr;
         }
         settings(); // complaints come now, not in the middle of a computation
+        if (cpu_device() == nullptr) {
+            say_once(Notice::no_cpu, "not loaded: the engine has no CPU device; load its CPU backend first");
+            return nullptr;
+        }
         return registry();
     } catch (...) {
         say_once(Notice::engine, "not loaded: out of memory");

@@ -12,7 +12,8 @@ namespace cascade::backend {
 
 namespace {
 
-constexpr size_t known_graphs = 4;
+// The engine reuses its latest graph only; a program with an eval callback, or a GPU, has it computed in many parts.
+constexpr size_t known_graphs = 64;
 
 graph::Nodes nodes_of(const ggml_cgraph * graph) { return { graph->nodes, static_cast<size_t>(graph->n_nodes) }; }
 
@@ -45,7 +46,12 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
         }
     }
     const int64_t read = ggml_time_us();
-    const ggml_status status = ggml_backend_graph_compute_async(engine, shadow != nullptr ? shadow->graph() : graph);
+    ggml_status status = GGML_STATUS_ALLOC_FAILED;
+    try {
+        status = ggml_backend_graph_compute_async(engine, shadow != nullptr ? shadow->graph() : graph);
+    } catch (...) {
+        say_once(Notice::fallback, "the engine ran out of memory in a computation");
+    }
     const int64_t end = ggml_time_us();
     stats.microseconds_reading += read - start;
     stats.microseconds_total += end - read;
@@ -65,13 +71,21 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
     return status;
 }
 
+bool Session::Known::is(uint64_t other_id, const ggml_cgraph & graph) const {
+    return id == other_id && n_nodes == graph.n_nodes && n_nodes > 0 && first == graph.nodes[0] &&
+           last == graph.nodes[n_nodes - 1];
+}
+
 Session::Known * Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
     const uint64_t id = graph->uid != 0 ? graph->uid : graph::fingerprint(nodes_of(graph));
-    for (Known & one : known) {
-        if (one.id == id) {
-            recognised = true;
-            return &one;
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Known & one) { return one.is(id, *graph); });
+    if (found != known.end()) {
+        recognised = true;
+        known.splice(known.end(), known, found);
+        if (found->shadow) {
+            found->shadow->adopt(*graph);
         }
+        return &*found;
     }
     while (known.size() >= known_graphs) {
         known.pop_front();
@@ -94,7 +108,7 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
                 decision = plan_attention(settings, attention);
             }
             if (decision.take) {
-                decision.why = graph::replacement_hazard(nodes, site);
+                decision.why = graph::replacement_hazard(*graph, site);
                 decision.take = decision.why.empty();
             }
             if (decision.take) {
@@ -106,6 +120,9 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     fault_here(settings, Fault::rewrite);
     Known result;
     result.id = id;
+    result.n_nodes = graph->n_nodes;
+    result.first = nodes.empty() ? nullptr : nodes.front();
+    result.last = nodes.empty() ? nullptr : nodes.back();
     if (!replacements.empty()) {
         result.shadow = std::make_unique<graph::Shadow>(*graph, std::move(replacements));
     }
@@ -116,7 +133,7 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
 graph::NodeFunction Session::reference_function(const Attention & attention) {
     return [this, attention](int part, int parts) {
         fault_here(settings, Fault::scratch);
-        if (settings.fault == Fault::node) {
+        if (settings.fault == Fault::node || static_cast<size_t>(part) >= scratch.size()) {
             return false;
         }
         attend_reference(attention, part, parts, scratch[static_cast<size_t>(part)]);
@@ -146,6 +163,7 @@ void Session::keep_sources(ggml_cgraph * graph, ggml_backend_graph_optimize_para
         }
     } catch (...) {
         // without the dependency the chain's memory may be reused; replacement_hazard sees that and leaves it alone
+        stats.failures++;
         say_once(Notice::fallback, "a graph could not be read (out of memory?): the engine computes it");
     }
 }

@@ -9,7 +9,7 @@
 
 #include "ggml-backend-impl.h"
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -31,7 +31,12 @@ class Session {
     // A graph that was read; without a shadow where nothing in it is ours.
     struct Known {
         uint64_t id = 0;
+        int n_nodes = 0;
+        const ggml_tensor * first = nullptr;
+        const ggml_tensor * last = nullptr;
         std::unique_ptr<graph::Shadow> shadow;
+
+        bool is(uint64_t other_id, const ggml_cgraph & graph) const;
     };
 
     Known * find_or_read(ggml_cgraph * graph, bool & recognised);
@@ -41,7 +46,7 @@ class Session {
     ggml_backend_t engine;
     const Settings & settings;
     Stats stats;
-    std::deque<Known> known;               // the most recent last; few, since the engine reuses only its latest graphs
+    std::list<Known> known;                // the most recently used last
     std::vector<AttentionScratch> scratch; // one for each of the engine's threads
 };
 

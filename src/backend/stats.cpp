@@ -3,8 +3,10 @@
 #include "backend/log.h"
 
 #include <cstdio>
+#include <fcntl.h>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace cascade::backend {
 
@@ -21,10 +23,10 @@ void write_line(const std::string & target, const nlohmann::json & line) {
         std::fwrite(text.data(), 1, text.size(), stderr);
         return;
     }
-    std::FILE * file = std::fopen(target.c_str(), "a");
-    const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file != nullptr) {
-        std::fclose(file);
+    const int file = ::open(target.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    const bool written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (file >= 0) {
+        ::close(file);
     }
     if (!written) {
         say_once(Notice::stats, "can't write GGML_CASCADE_STATS=" + target + ": give a file that can be written, or -");

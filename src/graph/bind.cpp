@@ -10,7 +10,8 @@ namespace {
 
 bool readable(const ggml_tensor * tensor) {
     const ggml_tensor * root = root_of(tensor);
-    return tensor->data != nullptr && root->buffer != nullptr && ggml_backend_buffer_is_host(root->buffer);
+    return tensor->data != nullptr && root != nullptr && root->buffer != nullptr &&
+           ggml_backend_buffer_is_host(root->buffer);
 }
 
 // Rows along dimension `row`, their values along dimension `value`; heads and streams are dimensions 2 and 3.
@@ -24,7 +25,20 @@ bool bind_rows(const ggml_tensor * tensor, int row, int value, Rows & rows) {
     rows.head_stride = tensor->nb[2];
     rows.stream_stride = tensor->nb[3];
     rows.value_stride = tensor->nb[value] == ggml_type_size(tensor->type) ? 0 : tensor->nb[value];
-    return rows.value_stride == 0 || ggml_blck_size(tensor->type) == 1;
+    return ggml_blck_size(tensor->type) == 1 || (value == 0 && rows.value_stride == 0);
+}
+
+// The reference holds a head's keys and values as floats: their number must be one that memory can have.
+bool countable(const AttentionSite & site) {
+    constexpr int64_t most = int64_t(1) << 40;
+    const int64_t sizes[] = { site.key_size(), site.value_size(), site.queries(), site.heads(), site.query->ne[3] };
+    for (const int64_t size : sizes) {
+        int64_t product = 0;
+        if (size < 0 || site.tokens() < 0 || __builtin_mul_overflow(size, site.tokens(), &product) || product > most) {
+            return false;
+        }
+    }
+    return true;
 }
 
 std::string bind_mask(const ggml_tensor * mask, Attention & a) {
@@ -56,6 +70,9 @@ void bind_output(const AttentionSite & site, Attention & a) {
 std::string bind_attention(const AttentionSite & site, Attention & a) {
     if (site.bias != nullptr) {
         return "logits have a bias";
+    }
+    if (!countable(site)) {
+        return "sizes are out of range";
     }
     if (!readable(site.query) || !readable(site.key) || !readable(site.value) || !readable(site.output)) {
         return "memory is not the host's";

@@ -3,6 +3,7 @@
 #include "graph/tensor.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 namespace cascade::graph {
@@ -112,6 +113,9 @@ std::string oddness(const NodeIndex & index, const AttentionSite & site) {
     if (std::any_of(site.nodes.begin(), site.nodes.end(), [](int node) { return node < 0; })) {
         return "part of it is outside this graph";
     }
+    if (std::adjacent_find(site.nodes.begin(), site.nodes.end(), std::greater_equal<>()) != site.nodes.end()) {
+        return "its nodes stand in another order";
+    }
     for (size_t i = 0; i + 1 < site.nodes.size(); i++) {
         if (!is_private(index, site.nodes[i])) {
             return "an intermediate result is read elsewhere";
@@ -128,6 +132,10 @@ std::string oddness(const NodeIndex & index, const AttentionSite & site) {
     }
     if (site.query->ne[3] != site.key->ne[3] || site.query->ne[3] != site.value->ne[3]) {
         return "streams of query, key and value differ";
+    }
+    const int64_t * out = site.output->ne;
+    if (out[flash ? 1 : 2] != site.heads() || out[flash ? 2 : 1] != site.queries() || out[3] != site.query->ne[3]) {
+        return "output has another size";
     }
     if (flash && int_param(site.output, flash_n_kv_max) != 0) {
         return "sparse attention of the model's own";

@@ -10,8 +10,6 @@ namespace cascade::graph {
 
 namespace {
 
-constexpr int longest_walk = 64;
-
 bool is_hadamard(const ggml_tensor * tensor) {
     return tensor->op == GGML_OP_MUL_MAT && int_param(tensor, 1) == GGML_HINT_SRC0_IS_HADAMARD;
 }
@@ -33,12 +31,15 @@ bool mixes_tokens_otherwise(ggml_op op) {
 
 // The norm whose scaled and shifted output this is; nullptr: it is something else (models that normalise later).
 const ggml_tensor * norm_behind(const ggml_tensor * tensor) {
-    while (tensor != nullptr && tensor->op != GGML_OP_NORM && tensor->op != GGML_OP_RMS_NORM) {
+    for (int steps = 0; tensor != nullptr && steps < longest_walk; steps++) {
+        if (tensor->op == GGML_OP_NORM || tensor->op == GGML_OP_RMS_NORM) {
+            return tensor;
+        }
         const bool by_weight = (tensor->op == GGML_OP_MUL || tensor->op == GGML_OP_ADD) &&
                                (is_leaf(tensor->src[0]) || is_leaf(tensor->src[1]));
         tensor = by_weight || is_view_op(tensor) ? step_back(tensor) : nullptr;
     }
-    return tensor;
+    return nullptr;
 }
 
 class Reader {

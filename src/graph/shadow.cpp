@@ -91,7 +91,6 @@ Shadow::Shadow(const ggml_cgraph & original, std::vector<Replacement> replacemen
             }
         }
     }
-    // use counts and their hash set stay the original's: the engine consults them to fuse neighbouring nodes
     shadow.nodes = nodes.data();
     shadow.n_nodes = static_cast<int>(nodes.size());
     shadow.size = shadow.n_nodes;
@@ -101,6 +100,15 @@ Shadow::Shadow(const ggml_cgraph & original, std::vector<Replacement> replacemen
 }
 
 Shadow::~Shadow() = default;
+
+// Use counts and their hash set are the original's: the engine looks there which neighbouring nodes it can fuse.
+void Shadow::adopt(const ggml_cgraph & same_nodes) {
+    shadow.leafs = same_nodes.leafs;
+    shadow.n_leafs = same_nodes.n_leafs;
+    shadow.use_counts = same_nodes.use_counts;
+    shadow.visited_hash_set = same_nodes.visited_hash_set;
+    shadow.order = same_nodes.order;
+}
 
 Shadow::Outcome Shadow::finish() {
     Outcome outcome;
@@ -112,7 +120,8 @@ Shadow::Outcome Shadow::finish() {
     return outcome;
 }
 
-std::string replacement_hazard(Nodes nodes, const AttentionSite & site) {
+std::string replacement_hazard(const ggml_cgraph & graph, const AttentionSite & site) {
+    const Nodes nodes = { graph.nodes, static_cast<size_t>(graph.n_nodes) };
     const ggml_tensor * sources[] = { site.query, site.key, site.value, site.mask, site.sinks };
     auto next = site.nodes.begin();
     for (int i = site.nodes.front(); i <= site.nodes.back(); i++) {
@@ -126,6 +135,9 @@ std::string replacement_hazard(Nodes nodes, const AttentionSite & site) {
             return "not computed in this graph";
         }
         if (in_chain && i != site.nodes.back()) {
+            if (ggml_node_get_use_count(&graph, i) != 1) {
+                return "an intermediate result is read elsewhere";
+            }
             continue;
         }
         for (const ggml_tensor * source : sources) {
@@ -155,13 +167,19 @@ uint64_t fingerprint(Nodes nodes) {
         }
     };
     for (const ggml_tensor * node : nodes) {
-        for (int i = 0; node != nullptr && i < GGML_MAX_SRC; i++) {
-            if (is_leaf(node->src[i])) {
-                mix(node->src[i]); // leaves are in no list of nodes, and caches and inputs can move
-            }
+        hash = (hash ^ reinterpret_cast<uintptr_t>(node)) * 1099511628211ULL;
+        if (node == nullptr) {
+            continue;
         }
-        if (node != nullptr) {
-            mix(node);
+        mix(node);
+        for (const ggml_tensor * source : node->src) {
+            if (source == nullptr) {
+                continue;
+            }
+            mix(source); // it may be in no list of nodes: a leaf, or a node of another part of the graph
+            if (source->view_src != nullptr) {
+                mix(source->view_src);
+            }
         }
     }
     return hash == 0 ? 1 : hash;

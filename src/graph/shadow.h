@@ -35,6 +35,9 @@ class Shadow {
 
     ggml_cgraph * graph() { return &shadow; }
 
+    // The same nodes may come again in another graph object: takes over its tables, which the engine consults.
+    void adopt(const ggml_cgraph & same_nodes);
+
     struct Outcome {
         int failures = 0;         // replaced chains that the engine had to compute
         int64_t microseconds = 0; // thread 0 inside our functions
@@ -51,7 +54,7 @@ class Shadow {
 
 // Why replacing this chain by one node at its end would not be safe: memory of its sources is reused before that, or
 // the fallback would write over something alive. Empty: it is safe.
-std::string replacement_hazard(Nodes nodes, const AttentionSite & site);
+std::string replacement_hazard(const ggml_cgraph & graph, const AttentionSite & site);
 
 // A number that changes whenever anything changes that reading or rewriting looks at: for graphs without a uid.
 uint64_t fingerprint(Nodes nodes);

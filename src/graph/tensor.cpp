@@ -49,10 +49,13 @@ void round_to_q8(float * values, int64_t n) {
 } // namespace
 
 const ggml_tensor * root_of(const ggml_tensor * tensor) {
-    while (tensor != nullptr && tensor->view_src != nullptr) {
+    for (int steps = 0; steps < longest_walk; steps++) {
+        if (tensor == nullptr || tensor->view_src == nullptr) {
+            return tensor;
+        }
         tensor = tensor->view_src;
     }
-    return tensor;
+    return nullptr;
 }
 
 bool is_view_op(const ggml_tensor * tensor) {
@@ -61,10 +64,13 @@ bool is_view_op(const ggml_tensor * tensor) {
 }
 
 const ggml_tensor * skip_views(const ggml_tensor * tensor) {
-    while (tensor != nullptr && is_view_op(tensor)) {
+    for (int steps = 0; steps < longest_walk; steps++) {
+        if (tensor == nullptr || !is_view_op(tensor)) {
+            return tensor;
+        }
         tensor = tensor->src[0];
     }
-    return tensor;
+    return nullptr;
 }
 
 bool is_leaf(const ggml_tensor * tensor) { return tensor != nullptr && tensor->op == GGML_OP_NONE; }

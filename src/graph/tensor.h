@@ -9,13 +9,16 @@
 
 namespace cascade::graph {
 
-// The tensor whose memory this one is a view of; itself where it is none.
+// Graphs may come from another machine, so walks end: no chain of a real graph is as long.
+constexpr int longest_walk = 64;
+
+// The tensor whose memory this one is a view of; itself where it is none, nullptr where that has no end.
 const ggml_tensor * root_of(const ggml_tensor * tensor);
 
 // RESHAPE, VIEW, PERMUTE, TRANSPOSE: no computation, only another look at the same memory.
 bool is_view_op(const ggml_tensor * tensor);
 
-// The tensor behind any number of view ops.
+// The tensor behind any number of view ops; nullptr where they have no end.
 const ggml_tensor * skip_views(const ggml_tensor * tensor);
 
 // A tensor that no node computes: a weight, a cache or an input of the graph.

@@ -300,6 +300,11 @@ TEST(Session, AGraphWithoutUidIsKnownByItsContent) {
     a->data = nodes; // a leaf moved
     EXPECT_NE(before, graph::fingerprint(nodes));
     a->data = nullptr;
+    EXPECT_EQ(before, graph::fingerprint(nodes));
+    a->op = GGML_OP_CPY; // a source that another part of the graph computes, and that changed as well
+    const uint64_t computed = graph::fingerprint(nodes);
+    a->ne[1]++;
+    EXPECT_NE(computed, graph::fingerprint(nodes));
     nodes[0]->op_params[0]++;
     EXPECT_NE(before, graph::fingerprint(nodes));
 }

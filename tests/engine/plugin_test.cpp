@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 namespace {
@@ -24,10 +25,11 @@ struct Variant {
     TinyModel model;
     bool flash = true;
     ggml_type cache = GGML_TYPE_F16;
+    bool observed = false; // by an eval callback, which has the graph computed in parts
 
     std::string name() const {
-        return model.name + (flash ? " flash " : " softmax ") + ggml_type_name(cache) + " head size " +
-               std::to_string(model.head_size);
+        return model.name + (observed ? " observed" : "") + (flash ? " flash " : " softmax ") + ggml_type_name(cache) +
+               " head size " + std::to_string(model.head_size);
     }
 };
 
@@ -43,6 +45,9 @@ std::vector<Variant> variants() {
     rotated.heads = 2, rotated.kv_heads = 1, rotated.head_size = 64;
     all.push_back({ rotated, true, GGML_TYPE_Q8_0 });
     all.push_back({ rotated, true, GGML_TYPE_F32 });
+    for (const bool flash : { true, false }) {
+        all.push_back({ cascade::test::tiny_models().front(), flash, GGML_TYPE_F16, true });
+    }
     return all;
 }
 
@@ -50,6 +55,12 @@ struct Free {
     void operator()(llama_model * model) const { llama_model_free(model); }
     void operator()(llama_context * context) const { llama_free(context); }
 };
+
+// Cuts the graph before attention, and in the softmax form in the middle of it.
+bool observe(ggml_tensor * tensor, bool ask, void *) {
+    const std::string_view name = tensor->name;
+    return !ask || name.starts_with("cache_v") || name.starts_with("kq_soft_max");
+}
 
 llama_context_params context_params(const Variant & variant) {
     llama_context_params params = llama_context_default_params();
@@ -61,6 +72,7 @@ llama_context_params context_params(const Variant & variant) {
     params.type_k = variant.cache;
     params.type_v = variant.flash ? variant.cache : GGML_TYPE_F16;
     params.embeddings = !variant.model.causal;
+    params.cb_eval = variant.observed ? observe : nullptr;
     params.pooling_type = LLAMA_POOLING_TYPE_NONE;
     return params;
 }

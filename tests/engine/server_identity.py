@@ -225,8 +225,7 @@ def running(args: argparse.Namespace, env: dict[str, str], extra: str, log: Path
 def play(args: argparse.Namespace, name: str, steps: list[Step], folder: Path, extra: str = "") -> list[Answer]:
     """The answers of one fresh server to all the calls; with the plugin if the name says so."""
     start = time.monotonic()
-    stats, log = folder / "stats", folder / "log"
-    plugin = str(args.plugin.resolve())
+    stats, log, plugin = folder / "stats", folder / "log", str(args.plugin.resolve())
     env = {k: v for k, v in os.environ.items() if k != "GGML_BACKEND_PATH" and not k.startswith("GGML_CASCADE")}
     if name == "plugin":
         env |= {"GGML_BACKEND_PATH": plugin, "GGML_CASCADE": args.mode, "GGML_CASCADE_STATS": str(stats)}
@@ -276,6 +275,7 @@ def report(output: str, bare: list[Answer], ours: list[Answer], again: list[Answ
 def main() -> int:
     args = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is ended too
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads sleep: on a busy machine far faster, else alike
     if not args.text.is_file():
         print(f"server_identity: skipped, no text at {args.text}; give one by --text FILE", file=sys.stderr)
         return 77

@@ -193,6 +193,19 @@ TEST(Reader, TakesAnyPartOfAGraph) {
     }
 }
 
+// A graph may come from another machine: chains that bite their own tail must not hold us.
+TEST(Reader, EndsOnCycles) {
+    for (int op = 0; op < GGML_OP_COUNT; op++) {
+        ggml_tensor tensor = {};
+        tensor.op = static_cast<ggml_op>(op);
+        tensor.view_src = &tensor;
+        std::fill(std::begin(tensor.src), std::end(tensor.src), &tensor);
+        std::fill(std::begin(tensor.ne), std::end(tensor.ne), 4);
+        ggml_tensor * nodes[] = { &tensor, &tensor };
+        EXPECT_LE(read_graph(nodes).layers.size(), 1U) << ggml_op_name(tensor.op);
+    }
+}
+
 TEST(Reader, SurvivesNodesWithoutSources) {
     std::vector<ggml_tensor> tensors(GGML_OP_COUNT);
     std::vector<ggml_tensor *> nodes = { nullptr };
