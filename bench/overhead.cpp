@@ -3,8 +3,8 @@
 //
 //   overhead MODEL [prompt rounds] [token rounds] [threads]
 //
-// pp512 goes in batches of 64 tokens, so that turns are short beside the machine's own ups and downs; a batch's fixed cost,
-// which is where the plugin's could be, then weighs eight times as much as in one batch of 512.
+// pp512 goes in batches of 64 tokens, so that turns are short beside the machine's own ups and downs; a batch's fixed
+// cost, which is where the plugin's could be, then weighs eight times as much as in one batch of 512.
 //
 // Prints for pp512 and tg32 the median over rounds of ours / bare in speed, its 95 % interval (bootstrap over rounds),
 // and the same for the control: a ratio inside the control's interval can't be told from 1.
@@ -114,7 +114,8 @@ int main(int argc, char ** argv) {
         std::fprintf(stderr, "overhead: can't load %s\n", argv[1]);
         return 1;
     }
-    std::array<Context, contexts> all = { new_context(model.get(), threads), new_context(model.get(), threads), nullptr };
+    std::array<Context, contexts> all = { new_context(model.get(), threads), new_context(model.get(), threads),
+                                          nullptr };
     if (ggml_backend_load((here / "libggml-cascade.so").c_str()) == nullptr) {
         return 1;
     }
