@@ -9,7 +9,7 @@
 // Prints for pp512 and tg32 the median over rounds of ours / bare in speed, its 95 % interval (bootstrap over rounds),
 // and the same for the control: a ratio inside the control's interval can't be told from 1.
 #include "ggml-backend.h"
-#include "llama.h"
+#include "llama-cpp.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -28,11 +27,6 @@ constexpr int prompt_tokens = 512;
 constexpr int batch_tokens = 64;
 constexpr int generated_tokens = 32;
 
-struct Free {
-    void operator()(llama_model * model) const { llama_model_free(model); }
-    void operator()(llama_context * context) const { llama_free(context); }
-};
-using Context = std::unique_ptr<llama_context, Free>;
 using Seconds = std::array<double, contexts>;
 
 double median(std::vector<double> values) {
@@ -41,12 +35,12 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-Context new_context(llama_model * model, int threads) {
+llama_context_ptr new_context(llama_model * model, int threads) {
     llama_context_params params = llama_context_default_params();
     params.n_ctx = 2 * prompt_tokens;
     params.n_batch = params.n_ubatch = batch_tokens;
     params.n_threads = params.n_threads_batch = threads;
-    return Context(llama_init_from_model(model, params));
+    return llama_context_ptr(llama_init_from_model(model, params));
 }
 
 double decode(llama_context * context, std::vector<llama_token> & tokens) {
@@ -60,10 +54,10 @@ double decode(llama_context * context, std::vector<llama_token> & tokens) {
 }
 
 // One round: every context does the same work, in an order that turns from step to step.
-Seconds one_round(const std::array<Context, contexts> & all, int round, int steps, int tokens) {
+Seconds one_round(const std::array<llama_context_ptr, contexts> & all, int round, int steps, int tokens) {
     Seconds spent = {};
     std::vector<llama_token> batch(static_cast<size_t>(tokens), 1);
-    for (const Context & context : all) {
+    for (const llama_context_ptr & context : all) {
         llama_memory_clear(llama_get_memory(context.get()), true);
     }
     for (int step = 0; step < steps; step++) {
@@ -109,13 +103,13 @@ int main(int argc, char ** argv) {
     const auto here = std::filesystem::canonical("/proc/self/exe").parent_path();
     ggml_backend_load_all_from_path(here.c_str());
     llama_backend_init();
-    const std::unique_ptr<llama_model, Free> model(llama_model_load_from_file(argv[1], llama_model_default_params()));
+    const llama_model_ptr model(llama_model_load_from_file(argv[1], llama_model_default_params()));
     if (!model) {
         std::fprintf(stderr, "overhead: can't load %s\n", argv[1]);
         return 1;
     }
-    std::array<Context, contexts> all = { new_context(model.get(), threads), new_context(model.get(), threads),
-                                          nullptr };
+    std::array<llama_context_ptr, contexts> all = { new_context(model.get(), threads),
+                                                    new_context(model.get(), threads), nullptr };
     if (ggml_backend_load((here / "libggml-cascade.so").c_str()) == nullptr) {
         return 1;
     }

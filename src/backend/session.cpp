@@ -15,8 +15,6 @@ namespace {
 // The engine reuses its latest graph only; a program with an eval callback, or a GPU, has it computed in many parts.
 constexpr size_t known_graphs = 64;
 
-graph::Nodes nodes_of(const ggml_cgraph * graph) { return { graph->nodes, static_cast<size_t>(graph->n_nodes) }; }
-
 void fault_here(const Settings & settings, Fault place) {
     if (settings.fault == place) {
         throw std::bad_alloc();
@@ -77,7 +75,7 @@ bool Session::Known::is(uint64_t other_id, const ggml_cgraph & graph) const {
 }
 
 Session::Known * Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
-    const uint64_t id = graph->uid != 0 ? graph->uid : graph::fingerprint(nodes_of(graph));
+    const uint64_t id = graph->uid != 0 ? graph->uid : graph::fingerprint(graph::nodes_of(*graph));
     const auto found = std::find_if(known.begin(), known.end(), [&](const Known & one) { return one.is(id, *graph); });
     if (found != known.end()) {
         recognised = true;
@@ -96,7 +94,7 @@ Session::Known * Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
 
 Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     fault_here(settings, Fault::read);
-    const graph::Nodes nodes = nodes_of(graph);
+    const graph::Nodes nodes = graph::nodes_of(*graph);
     const graph::ModelGraph model = graph::read_graph(nodes);
     std::vector<graph::Replacement> replacements;
     std::vector<SiteReport> reports;
@@ -146,7 +144,7 @@ void Session::keep_sources(ggml_cgraph * graph, ggml_backend_graph_optimize_para
         return;
     }
     try {
-        const graph::ModelGraph model = graph::read_graph(nodes_of(graph));
+        const graph::ModelGraph model = graph::read_graph(graph::nodes_of(*graph));
         for (const graph::Layer & layer : model.layers) {
             for (const graph::AttentionSite & site : layer.attention) {
                 if (site.form != graph::AttentionForm::softmax) {

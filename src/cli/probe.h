@@ -2,20 +2,13 @@
 #pragma once
 
 #include "ggml.h"
-#include "llama.h"
+#include "llama-cpp.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace cascade::cli {
-
-struct ModelDeleter {
-    void operator()(llama_model * model) const { llama_model_free(model); }
-};
-struct ContextDeleter {
-    void operator()(llama_context * context) const { llama_free(context); }
-};
 
 struct ProbeOptions {
     std::string model;
@@ -25,8 +18,8 @@ struct ProbeOptions {
 };
 
 struct Probe {
-    std::unique_ptr<llama_model, ModelDeleter> model;
-    std::unique_ptr<llama_context, ContextDeleter> context;
+    llama_model_ptr model;
+    llama_context_ptr context;
     std::vector<ggml_tensor *> nodes; // live as long as the context computes nothing else
     std::string architecture;
     int sliding_window = 0;

@@ -121,7 +121,7 @@ Shadow::Outcome Shadow::finish() {
 }
 
 std::string replacement_hazard(const ggml_cgraph & graph, const AttentionSite & site) {
-    const Nodes nodes = { graph.nodes, static_cast<size_t>(graph.n_nodes) };
+    const Nodes nodes = nodes_of(graph);
     const ggml_tensor * sources[] = { site.query, site.key, site.value, site.mask, site.sinks };
     auto next = site.nodes.begin();
     for (int i = site.nodes.front(); i <= site.nodes.back(); i++) {

@@ -16,6 +16,8 @@
 
 namespace cascade::graph {
 
+inline Nodes nodes_of(const ggml_cgraph & graph) { return { graph.nodes, static_cast<size_t>(graph.n_nodes) }; }
+
 // Computes part `part` of `parts` of a replaced chain; called once for each part, from different threads. false, or an
 // exception: the chain's own nodes compute it. Must write nothing but the chain's output and memory of its own.
 using NodeFunction = std::function<bool(int part, int parts)>;

@@ -64,7 +64,7 @@ class AttentionGraph {
         return result;
     }
 
-    uint64_t content() const { return graph::fingerprint({ graph->nodes, static_cast<size_t>(graph->n_nodes) }); }
+    uint64_t content() const { return graph::fingerprint(graph::nodes_of(*graph)); }
 
   private:
     ggml_tensor * input(ggml_type type, std::vector<int64_t> ne) {

@@ -6,13 +6,12 @@
 #include "support/tiny_models.h"
 
 #include "ggml-backend.h"
-#include "llama.h"
+#include "llama-cpp.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -51,11 +50,6 @@ std::vector<Variant> variants() {
     return all;
 }
 
-struct Free {
-    void operator()(llama_model * model) const { llama_model_free(model); }
-    void operator()(llama_context * context) const { llama_free(context); }
-};
-
 // Cuts the graph before attention, and in the softmax form in the middle of it.
 bool observe(ggml_tensor * tensor, bool ask, void *) {
     const std::string_view name = tensor->name;
@@ -89,10 +83,10 @@ std::vector<float> outputs(const Variant & variant) {
     llama_model_params model_params = llama_model_default_params();
     const std::string path = testing::TempDir() + "plugin_test_" + std::to_string(::getpid()) + ".gguf";
     cascade::test::write_tiny_model(variant.model, path);
-    const std::unique_ptr<llama_model, Free> model(llama_model_load_from_file(path.c_str(), model_params));
+    const llama_model_ptr model(llama_model_load_from_file(path.c_str(), model_params));
     std::remove(path.c_str());
     EXPECT_NE(model, nullptr);
-    const std::unique_ptr<llama_context, Free> context(llama_init_from_model(model.get(), context_params(variant)));
+    const llama_context_ptr context(llama_init_from_model(model.get(), context_params(variant)));
     EXPECT_NE(context, nullptr);
 
     std::vector<float> all;
