@@ -2,13 +2,11 @@
 // of, and Writer turns the two into a GGUF file. What an architecture demands is in the engine's src/models/<arch>.cpp.
 #include "support/tiny_models.h"
 
-#include "ggml.h"
-#include "gguf.h"
+#include "ggml-cpp.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <memory>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -85,11 +83,6 @@ constexpr int experts_used = 2;
 constexpr float logit_cap = 2.0f;
 constexpr float qkv_clamp = 1.5f;
 
-struct Free {
-    void operator()(ggml_context * context) const { ggml_free(context); }
-    void operator()(gguf_context * context) const { gguf_free(context); }
-};
-
 class Writer {
   public:
     explicit Writer(const TinyModel & model) : model_(model), parts_(parts_of(model.arch)), gguf_(gguf_init_empty()) {
@@ -148,7 +141,7 @@ class Writer {
 
     const TinyModel & model_;
     uint32_t parts_;
-    std::unique_ptr<gguf_context, Free> gguf_;
+    gguf_context_ptr gguf_;
     std::string prefix_; // of the names of the layer being described
     std::vector<Tensor> tensors_;
 };
@@ -316,7 +309,7 @@ size_t Writer::arena_size() const {
 }
 
 void Writer::write(const std::string & path, uint32_t seed) {
-    const std::unique_ptr<ggml_context, Free> arena(ggml_init({ arena_size(), nullptr, false }));
+    const ggml_context_ptr arena(ggml_init({ arena_size(), nullptr, false }));
     if (!arena) {
         throw std::runtime_error("tiny model: no memory for " + model_.name);
     }
