@@ -1,0 +1,260 @@
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS HWY_AVX3_DL // nothing here would use what it adds
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cover/kernel.cpp"
+#include "cover/kernel.h"
+#include "cover/unit_row.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <hwy/foreach_target.h> // compiles the rest once for each instruction set; must come before highway.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace cascade::cover::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+
+constexpr hn::ScalableTag<float> tag;
+constexpr int lanes = static_cast<int>(HWY_LANES(float));
+
+// As many sums as the registers hold beside a row's value and the columns': 32 registers, or 16 with AVX2.
+constexpr int rows = HWY_TARGET == HWY_AVX2 ? 6 : 12;
+constexpr int columns = 2 * lanes;
+
+HWY_ATTR void write_unit_row(const float * HWY_RESTRICT row, int64_t size, float * HWY_RESTRICT out) {
+    write_unit_row_inline(row, size, out);
+}
+
+HWY_INLINE void load(const float * HWY_RESTRICT out, bool add, hn::Vec<decltype(tag)> (&sums)[rows][2]) {
+    for (int i = 0; i < rows; i++) {
+        sums[i][0] = add ? hn::LoadU(tag, out + (i * columns)) : hn::Zero(tag);
+        sums[i][1] = add ? hn::LoadU(tag, out + (i * columns) + lanes) : hn::Zero(tag);
+    }
+}
+
+HWY_ATTR void multiply(int64_t values, const float * HWY_RESTRICT pack, const float * HWY_RESTRICT panel,
+                       float * HWY_RESTRICT out, bool add) {
+    hn::Vec<decltype(tag)> sums[rows][2];
+    load(out, add, sums);
+    for (int64_t k = 0; k < values; k++) {
+        const auto left = hn::LoadU(tag, panel);
+        const auto right = hn::LoadU(tag, panel + lanes);
+#pragma GCC unroll 12
+        for (int i = 0; i < rows; i++) {
+            const auto value = hn::Set(tag, pack[i]);
+            sums[i][0] = hn::MulAdd(value, left, sums[i][0]);
+            sums[i][1] = hn::MulAdd(value, right, sums[i][1]);
+        }
+        pack += rows;
+        panel += columns;
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++) {
+        hn::StoreU(sums[i][0], tag, out + (i * columns));
+        hn::StoreU(sums[i][1], tag, out + (i * columns) + lanes);
+    }
+}
+
+// A larger product is rare once a row has seen a few columns, so whole vectors are looked at first.
+template <bool keep_sign>
+HWY_ATTR void take_best_of(const float * HWY_RESTRICT products, int count, int32_t first, Best & best) {
+    for (int j = 0; j < count; j += lanes) {
+        if (j + lanes <= count) {
+            const auto vector = hn::LoadU(tag, products + j);
+            const auto similar = keep_sign ? vector : hn::Abs(vector);
+            if (hn::AllFalse(tag, hn::Gt(similar, hn::Set(tag, best.similarity)))) {
+                continue;
+            }
+        }
+        for (int i = j; i < std::min(j + lanes, count); i++) {
+            const float similarity = keep_sign ? products[i] : std::fabs(products[i]);
+            if (similarity > best.similarity) {
+                best = { similarity, first + i };
+            }
+        }
+    }
+}
+
+HWY_ATTR void take_best(const float * products, int count, int32_t first, Sign sign, Best & best) {
+    sign == Sign::kept ? take_best_of<true>(products, count, first, best)
+                       : take_best_of<false>(products, count, first, best);
+}
+
+// A sum in order waits for each of its additions; several pairs at a time hide that.
+HWY_ATTR void multiply_pairs(int64_t values, const float * const * a, const float * const * b, int count, float * out) {
+    constexpr int together = 8;
+    for (int first = 0; first < count; first += together) {
+        float sums[together] = {};
+        const int n = std::min(together, count - first);
+        if (n == together) {
+            const float * x[together];
+            const float * y[together];
+            std::copy_n(a + first, together, x);
+            std::copy_n(b + first, together, y);
+            for (int64_t k = 0; k < values; k++) {
+#pragma GCC unroll 8
+                for (int i = 0; i < together; i++) {
+                    sums[i] = std::fma(x[i][k], y[i][k], sums[i]);
+                }
+            }
+        } else {
+            for (int i = 0; i < n; i++) {
+                for (int64_t k = 0; k < values; k++) {
+                    sums[i] = std::fma(a[first + i][k], b[first + i][k], sums[i]);
+                }
+            }
+        }
+        std::copy_n(sums, n, out + first);
+    }
+}
+
+const char * target_name() {
+    switch (HWY_TARGET) {
+    case HWY_AVX2:
+        return "avx2";
+    case HWY_AVX3:
+        return "avx512";
+    default:
+        return hwy::TargetName(HWY_TARGET);
+    }
+}
+
+Kernel make_kernel() { return { target_name(), rows, columns, write_unit_row, multiply, take_best, multiply_pairs }; }
+
+#else // no fused multiply-add, or vectors whose length the compiler doesn't know: the plain kernel
+
+Kernel make_kernel() { return {}; }
+
+#endif
+
+} // namespace cascade::cover::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cascade {
+
+namespace cover {
+
+namespace {
+
+// The oracle of the others.
+namespace plain {
+
+constexpr int rows = 4;
+constexpr int columns = 8;
+
+void write_unit_row(const float * row, int64_t size, float * out) { write_unit_row_inline(row, size, out); }
+
+void multiply(int64_t values, const float * pack, const float * panel, float * out, bool add) {
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) {
+            float sum = add ? out[(i * columns) + j] : 0.0F;
+            for (int64_t k = 0; k < values; k++) {
+                sum = std::fma(pack[(k * rows) + i], panel[(k * columns) + j], sum);
+            }
+            out[(i * columns) + j] = sum;
+        }
+    }
+}
+
+void take_best(const float * products, int count, int32_t first, Sign sign, Best & best) {
+    for (int i = 0; i < count; i++) {
+        const float similarity = sign == Sign::kept ? products[i] : std::fabs(products[i]);
+        if (similarity > best.similarity) {
+            best = { similarity, first + i };
+        }
+    }
+}
+
+void multiply_pairs(int64_t values, const float * const * a, const float * const * b, int count, float * out) {
+    for (int i = 0; i < count; i++) {
+        float sum = 0.0F;
+        for (int64_t k = 0; k < values; k++) {
+            sum = std::fma(a[i][k], b[i][k], sum);
+        }
+        out[i] = sum;
+    }
+}
+
+} // namespace plain
+
+HWY_EXPORT(make_kernel);
+
+using Kernels = std::vector<Kernel>;
+
+// What this machine can run, best first; "plain" is always there.
+Kernels find_kernels() {
+    Kernels found;
+    for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+        hwy::SetSupportedTargetsForTest(targets & -targets); // the lowest bit is the best target
+        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+        const Kernel kernel = HWY_DYNAMIC_DISPATCH(make_kernel)();
+        const auto same = [&](const Kernel & other) { return other.multiply == kernel.multiply; };
+        if (kernel.multiply != nullptr && std::none_of(found.begin(), found.end(), same)) {
+            found.push_back(kernel);
+        }
+    }
+    hwy::SetSupportedTargetsForTest(0); // all again
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    found.push_back({ "plain", plain::rows, plain::columns, plain::write_unit_row, plain::multiply, plain::take_best,
+                      plain::multiply_pairs });
+    return found;
+}
+
+const Kernels & kernels() {
+    static const Kernels found = find_kernels();
+    return found;
+}
+
+const Kernel * kernel_named(const char * name) {
+    for (const Kernel & candidate : kernels()) {
+        if (std::strcmp(candidate.name, name) == 0) {
+            return &candidate;
+        }
+    }
+    return nullptr;
+}
+
+const Kernel * first_choice() {
+    const char * wanted = std::getenv("CASCADE_ISA");
+    const Kernel * named = wanted != nullptr ? kernel_named(wanted) : nullptr;
+    return named != nullptr ? named : &kernels().front();
+}
+
+std::atomic<const Kernel *> & chosen() {
+    static std::atomic<const Kernel *> choice{ first_choice() };
+    return choice;
+}
+
+} // namespace
+
+const Kernel & kernel() { return *chosen().load(); }
+
+} // namespace cover
+
+const char * isa_in_use() { return cover::kernel().name; }
+
+bool use_isa(const char * name) {
+    const cover::Kernel * named = cover::kernel_named(name);
+    if (named != nullptr) {
+        cover::chosen() = named;
+    }
+    return named != nullptr;
+}
+
+std::vector<const char *> available_isas() {
+    std::vector<const char *> names;
+    for (const cover::Kernel & candidate : cover::kernels()) {
+        names.push_back(candidate.name);
+    }
+    return names;
+}
+
+} // namespace cascade
+#endif

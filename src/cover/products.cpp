@@ -1,0 +1,157 @@
+#include "cover/products.h"
+
+#include <algorithm>
+#include <new>
+
+namespace cascade::cover {
+
+namespace {
+
+// Values of a panel that the nearest cache holds beside a pack of rows.
+constexpr int64_t values_at_a_time = 512;
+
+void copy_with_step(const float * in, int64_t in_step, float * out, int64_t out_step, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        out[k * out_step] = in[k * in_step];
+    }
+}
+
+void clear_with_step(float * out, int64_t step, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        out[k * step] = 0.0F;
+    }
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace
+
+Floats aligned_floats(int64_t count) {
+    auto memory = hwy::AllocateAligned<float>(static_cast<size_t>(std::max<int64_t>(count, 1)));
+    if (!memory) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+void Columns::add_panel() {
+    panels.push_back(aligned_floats(size * ops.columns));
+    std::fill_n(panels.back().get(), size * ops.columns, 0.0F);
+}
+
+void Columns::add(const float * unit_row, int64_t step, int32_t token) {
+    const int64_t column = count() % ops.columns;
+    if (column == 0) {
+        add_panel();
+    }
+    copy_with_step(unit_row, step, panels.back().get() + column, ops.columns, size);
+    tokens.push_back(token);
+}
+
+void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
+    float * out = panels[static_cast<size_t>(panel)].get();
+    std::vector<float> unit_row(static_cast<size_t>(size));
+    for (int64_t column = 0; column < ops.columns; column++) {
+        const int64_t index = (panel * ops.columns) + column;
+        if (index >= first && index < count()) {
+            ops.write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data());
+            copy_with_step(unit_row.data(), 1, out + column, ops.columns, size);
+        }
+    }
+}
+
+void Columns::add_tokens(const TokenRows & rows, std::span<const int32_t> added, Team & team) {
+    const int64_t first = count();
+    tokens.insert(tokens.end(), added.begin(), added.end());
+    const int64_t wanted = ceil_div(count(), ops.columns);
+    while (panel_count() < wanted) {
+        add_panel();
+    }
+    const int64_t first_panel = first / ops.columns;
+    team.run(wanted - first_panel, [&](int64_t i) { fill_panel(rows, first_panel + i, first); });
+}
+
+int32_t Columns::count_before(int32_t token) const {
+    return static_cast<int32_t>(std::lower_bound(tokens.begin(), tokens.end(), token) - tokens.begin());
+}
+
+RowBlock::RowBlock(int64_t row_size, int64_t most_rows) : size(row_size) {
+    const int64_t most_parts = ceil_div(most_rows, part_rows);
+    packed = aligned_floats(most_parts * part_rows * size);
+    tiles = aligned_floats(most_parts * part_rows * ops.columns);
+    unit_rows = aligned_floats(most_parts * size);
+}
+
+void RowBlock::set(const TokenRows & rows, std::span<const int32_t> chosen) {
+    source = rows;
+    tokens.assign(chosen.begin(), chosen.end());
+}
+
+RowBlock::Part RowBlock::part_at(int64_t index) const {
+    const int64_t first = index * part_rows;
+    const int64_t last = std::min(first + part_rows, count());
+    return { first, last, ceil_div(last - first, ops.rows), tiles.get() + (first * ops.columns) };
+}
+
+void RowBlock::pack(int64_t index) {
+    const Part part = part_at(index);
+    float * unit_row = unit_rows.get() + (index * size);
+    for (int64_t i = part.first; i < part.first + (part.packs * ops.rows); i++) {
+        float * out = pack_at(i / ops.rows) + (i % ops.rows);
+        if (i < part.last) {
+            ops.write_unit_row(source.row(token(i)), size, unit_row);
+            copy_with_step(unit_row, 1, out, ops.rows, size);
+        } else {
+            clear_with_step(out, ops.rows, size);
+        }
+    }
+}
+
+uint64_t RowBlock::multiply_panel(const Part & part, const float * panel) const {
+    const int64_t first_pack = part.first / ops.rows;
+    for (int64_t k = 0; k < size; k += values_at_a_time) {
+        const int64_t values = std::min(values_at_a_time, size - k);
+        for (int64_t p = 0; p < part.packs; p++) {
+            ops.multiply(values, pack_at(first_pack + p) + (k * ops.rows), panel + (k * ops.columns),
+                         part.tile + (p * ops.rows * ops.columns), k > 0);
+        }
+    }
+    return static_cast<uint64_t>(part.packs * ops.rows * ops.columns * size);
+}
+
+void RowBlock::find_best(int64_t index, const Columns & columns, std::span<const int32_t> limit, Sign sign,
+                         std::span<Best> best, Count & multiply_adds) {
+    const Part part = part_at(index);
+    const int32_t widest = *std::max_element(limit.begin() + part.first, limit.begin() + part.last);
+    uint64_t done = 0;
+    for (int32_t start = 0; start < widest; start += ops.columns) {
+        done += multiply_panel(part, columns.panel(start / ops.columns));
+        for (int64_t i = part.first; i < part.last; i++) {
+            const int32_t visible = std::min(limit[static_cast<size_t>(i)] - start, ops.columns);
+            if (visible > 0) {
+                ops.take_best(part.tile + ((i - part.first) * ops.columns), visible, start, sign,
+                              best[static_cast<size_t>(i)]);
+            }
+        }
+    }
+    multiply_adds += done;
+}
+
+void RowBlock::multiply(int64_t index, const Columns & columns, float * out, int64_t stride, Count & multiply_adds) {
+    const Part part = part_at(index);
+    uint64_t done = 0;
+    for (int32_t panel = 0; panel < columns.panel_count(); panel++) {
+        done += multiply_panel(part, columns.panel(panel));
+        for (int64_t i = part.first; i < part.last; i++) {
+            std::copy_n(part.tile + ((i - part.first) * ops.columns), ops.columns,
+                        out + (i * stride) + (panel * ops.columns));
+        }
+    }
+    multiply_adds += done;
+}
+
+void RowBlock::copy_to(Columns & columns, int64_t i) const {
+    columns.add(pack_at(i / ops.rows) + (i % ops.rows), ops.rows, token(i));
+}
+
+} // namespace cascade::cover

@@ -1,0 +1,96 @@
+// Unit rows packed for the kernel, and products of a block of rows with many columns that keep only what is asked for.
+#pragma once
+
+#include "cascade/cover.h"
+#include "cover/kernel.h"
+
+#include <atomic>
+#include <hwy/aligned_allocator.h>
+#include <span>
+#include <vector>
+
+namespace cascade::cover {
+
+using Floats = hwy::AlignedFreeUniquePtr<float[]>;
+
+// Throws std::bad_alloc.
+Floats aligned_floats(int64_t count);
+
+using Count = std::atomic<uint64_t>; // multiply-adds, counted by all threads
+
+// Columns of products: unit rows in panels, each with the token it belongs to.
+class Columns {
+  public:
+    explicit Columns(int64_t row_size) : size(row_size) {}
+
+    // `unit_row` has its value k at [k * step].
+    void add(const float * unit_row, int64_t step, int32_t token);
+
+    // All these tokens at once, by all threads.
+    void add_tokens(const TokenRows & rows, std::span<const int32_t> tokens, Team & team);
+
+    int32_t count() const { return static_cast<int32_t>(tokens.size()); }
+    int32_t token(int32_t column) const { return tokens[static_cast<size_t>(column)]; }
+    int32_t count_before(int32_t token) const; // columns of smaller tokens; they must have been added in order
+    int32_t panel_count() const { return static_cast<int32_t>(panels.size()); }
+    const float * panel(int32_t index) const { return panels[static_cast<size_t>(index)].get(); }
+
+  private:
+    void add_panel();
+    void fill_panel(const TokenRows & rows, int64_t panel, int64_t first);
+
+    const int64_t size;
+    const Kernel & ops = kernel();
+    std::vector<Floats> panels;
+    std::vector<int32_t> tokens;
+};
+
+// A block of rows, packed. Its parts are independent, for threads to share: nothing here throws or allocates.
+class RowBlock {
+  public:
+    RowBlock(int64_t row_size, int64_t most_rows);
+
+    // The tokens of the block from now on; at most `most_rows`. `rows` must live as long as they are used.
+    void set(const TokenRows & rows, std::span<const int32_t> tokens);
+
+    int64_t count() const { return static_cast<int64_t>(tokens.size()); }
+    int64_t parts() const { return (count() + part_rows - 1) / part_rows; }
+    int32_t token(int64_t i) const { return tokens[static_cast<size_t>(i)]; }
+
+    // To be called for each part before anything else.
+    void pack(int64_t part);
+
+    // The best of the first limit[i] columns for each row i of the part, into best[i], unless that is better already.
+    void find_best(int64_t part, const Columns & columns, std::span<const int32_t> limit, Sign sign,
+                   std::span<Best> best, Count & multiply_adds);
+
+    // All products of the part's rows, row i at out + i * stride; stride >= columns of all panels.
+    void multiply(int64_t part, const Columns & columns, float * out, int64_t stride, Count & multiply_adds);
+
+    // Adds row i, as it was packed, to the columns.
+    void copy_to(Columns & columns, int64_t i) const;
+
+  private:
+    struct Part {
+        int64_t first; // rows
+        int64_t last;
+        int64_t packs;
+        float * tile; // products with one panel
+    };
+    Part part_at(int64_t index) const;
+    uint64_t multiply_panel(const Part & part, const float * panel) const;
+    float * pack_at(int64_t index) const { return packed.get() + (index * ops.rows * size); }
+
+    static constexpr int64_t part_packs = 4; // so many use a panel while the nearest cache holds it
+
+    const int64_t size;
+    const Kernel & ops = kernel();
+    const int64_t part_rows = part_packs * ops.rows;
+    Floats packed;
+    Floats tiles;
+    Floats unit_rows; // one for each part, while it packs
+    TokenRows source;
+    std::vector<int32_t> tokens;
+};
+
+} // namespace cascade::cover
