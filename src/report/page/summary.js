@@ -1,0 +1,86 @@
+// The main figures on top, and the table of all methods.
+const COLUMNS = [
+    { field: 'mean_r', title: 'Mean r', how: format.count },
+    { field: 'mean_r_share', title: 'r\u00a0/\u00a0T', how: format.percent },
+    { field: 'mean_turnover', title: 'Turnover', how: format.percent },
+    { field: 'mean_jaccard', title: 'Jaccard, layer before', how: format.ratio },
+    { field: 'mean_jaccard_independent', title: 'Jaccard, independent', how: format.ratio },
+    { field: 'mean_growth', title: 'r over independent', how: format.factor },
+    { field: 'gram_savings', title: 'Gram saved', how: format.percent },
+    { field: 'mean_copy_error', title: 'Copy error', how: format.ratio },
+    { field: 'multiply_adds', title: 'Multiply-adds (10⁹)', how: (value) => fixed(value / 1e9, 2) },
+    { field: 'seconds', title: 'Time', how: format.seconds },
+];
+
+function summaryRow(heading, summary, columns, paper) {
+    const cells = columns.map(({ field, title, how }) => {
+        const interval = formattedInterval(intervalOf(summary, field), how);
+        return element('td', { dataset: { title } }, element('span', {}, formatted(summary[field], how),
+            interval ? element('small', { textContent: interval }) : null));
+    });
+    return element('tr', { className: paper ? 'paper' : '' }, heading, ...cells);
+}
+
+function methodHeading(result) {
+    const line = methodLine(result.method, []);
+    const note = METHODS.get(result.method)?.note;
+    return element('th', { scope: 'row' }, swatch(line), line.name, note ? element('small', { textContent: note }) : null);
+}
+
+function drawTable(figure, place) {
+    const of = chosen();
+    const columns = COLUMNS.filter(({ field }) => of.some((result) => number(result.summary?.[field]) !== null));
+    figure.hidden = !columns.length;
+    const body = element('tbody');
+    for (const result of of) {
+        body.append(summaryRow(methodHeading(result), result.summary ?? {}, columns, false));
+        if (result.paper) {
+            const heading = element('th', { scope: 'row', textContent: `${text(result.paper.model)}, in the paper` });
+            body.append(summaryRow(heading, result.paper, columns, true));
+        }
+    }
+    const titles = columns.map(({ title }) => element('th', { scope: 'col', textContent: title }));
+    place.replaceChildren(element('table', {},
+        element('thead', {}, element('tr', {}, element('th', { scope: 'col', textContent: 'Method' }), ...titles)), body));
+}
+
+function tile(value, label, details) {
+    return element('div', { className: 'tile' }, element('b', { textContent: value }),
+        element('span', { textContent: label }),
+        ...details.filter(Boolean).map((detail) => element('small', { textContent: detail })));
+}
+
+// One figure of one method, with its interval and the paper's figure.
+function methodTile(result, field, how, label) {
+    const summary = result?.summary ?? {};
+    if (number(summary[field]) === null) {
+        return [];
+    }
+    const details = [formattedInterval(intervalOf(summary, field), how),
+        number(result.paper?.[field]) === null ? '' : `${text(result.paper.model)}: ${how(result.paper[field])}`];
+    return [tile(how(summary[field]), label, details)];
+}
+
+function drawTiles(place) {
+    const of = chosen();
+    const independent = of.find((result) => result.method === 'threshold') ?? of[0];
+    const inheriting = of.find((result) => INHERITING.includes(result.method));
+    const ratio = number(analysis.timing?.ratio);
+    place.replaceChildren(
+        ...methodTile(independent, 'mean_r', format.count, `of ${text(choice.tokens)} tokens represent all`),
+        ...methodTile(independent, 'mean_jaccard', format.ratio, 'Jaccard to the layer before'),
+        ...methodTile(inheriting, 'mean_turnover', format.percent, `turnover (${text(inheriting?.method)})`),
+        ...methodTile(inheriting, 'gram_savings', format.percent, `Gram entries saved (${text(inheriting?.method)})`),
+        ...(ratio === null ? [] : [tile(format.factor(ratio), "the bare engine's time", ['for the whole analysis'])]));
+}
+
+function setUpSummary() {
+    const figure = document.getElementById('summary');
+    const place = element('div', { className: 'table', tabIndex: 0, role: 'region', ariaLabel: 'Summary' });
+    figure.append(place);
+    const tiles = document.getElementById('figures');
+    return () => {
+        drawTiles(tiles);
+        drawTable(figure, place);
+    };
+}
