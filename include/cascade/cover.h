@@ -81,7 +81,8 @@ Cover leader_cover(const TokenRows & rows, const CoverOptions & options, Team & 
 enum class InheritForm {
     printed, // Algorithm 1 to the letter: no cover (see docs/method.md); assigned to the nearest anywhere
     causal,  // the smallest change that makes a cover: validated in order, compared with earlier tokens only
-    linked,  // a cover that first tests the link to the representative of the layer below, and searches where it fails
+    linked,  // a cover that first tests each token's link: with whoever speaks now for the representative it had in
+             // the layer below; and searches among all earlier ones only where that fails
 };
 
 struct Inherited {

@@ -2,6 +2,7 @@
 #include "cover/leading.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -12,6 +13,8 @@ namespace {
 using namespace cover;
 
 using Tokens = std::vector<int32_t>;
+
+constexpr size_t links_together = 16;
 
 void check_below(const TokenRows & rows, const Cover & below) {
     const auto outside = [&](int32_t token) { return token < 0 || token >= rows.tokens; };
@@ -50,6 +53,9 @@ class Inheritance {
     void keep_valid_leaders();
     void assign_to(int32_t token, int32_t representative, float similarity);
     void start_cover();
+    int32_t link_of(int32_t token) const;
+    void write_unit_rows(std::span<const int32_t> tokens, std::vector<float> & out) const;
+    void test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows, std::span<float> similarity);
     Tokens broken_links(const Tokens & tokens);
     Inherited result(const Tokens & valid, const Tokens & fresh);
 
@@ -135,45 +141,59 @@ Inherited Inheritance::causal() {
     return result(valid, fresh);
 }
 
-// Tests each token's link to the representative it had below, keeps those that hold, returns the other tokens.
+// Where a token's link leads: to whoever speaks now for the representative it had below; -1 where that is none before
+// it.
+int32_t Inheritance::link_of(int32_t token) const {
+    const int32_t parent = below.assigned[static_cast<size_t>(token)];
+    const int32_t speaker = parent >= 0 ? cover.assigned[static_cast<size_t>(parent)] : -1;
+    return speaker < token ? speaker : -1;
+}
+
+void Inheritance::write_unit_rows(std::span<const int32_t> tokens, std::vector<float> & out) const {
+    out.resize(tokens.size() * static_cast<size_t>(rows.size));
+    for (size_t i = 0; i < tokens.size(); i++) {
+        kernel().write_unit_row(rows.row(tokens[i]), rows.size, out.data() + (i * static_cast<size_t>(rows.size)), segment);
+    }
+}
+
+// The similarity of each of a few tokens to the end of its link; -2 where it has none.
+void Inheritance::test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows,
+                             std::span<float> similarity) {
+    thread_local std::vector<float> token_rows;
+    write_unit_rows(tokens, token_rows);
+    std::array<const float *, links_together> a = {};
+    std::array<const float *, links_together> b = {};
+    std::array<float, links_together> products = {};
+    const float * nothing = token_rows.data();
+    for (size_t i = 0; i < tokens.size(); i++) {
+        const int32_t link = link_of(tokens[i]);
+        const auto place = std::lower_bound(valid.begin(), valid.end(), link) - valid.begin();
+        a[i] = token_rows.data() + (static_cast<int64_t>(i) * rows.size);
+        b[i] = link >= 0 ? valid_rows.data() + (place * rows.size) : nothing;
+    }
+    kernel().multiply_pairs(rows.size, a.data(), b.data(), static_cast<int>(tokens.size()), products.data());
+    for (size_t i = 0; i < tokens.size(); i++) {
+        const float product = choice.options.sign == Sign::kept ? products[i] : std::fabs(products[i]);
+        similarity[i] = b[i] != nothing ? product : -2.0F;
+    }
+    choice.multiply_adds += tokens.size() * static_cast<uint64_t>(rows.size);
+}
+
+// Tests all links, keeps those that hold, returns the other tokens.
 Tokens Inheritance::broken_links(const Tokens & tokens) {
-    constexpr int64_t together = 16;
-    const auto chunks = (static_cast<int64_t>(tokens.size()) + together - 1) / together;
-    std::vector<float> similarity(tokens.size(), -2.0F);
-    const Kernel & ops = kernel();
-    choice.team.run(chunks, [&](int64_t chunk) {
-        const auto first = static_cast<size_t>(chunk * together);
-        const auto count = std::min(static_cast<size_t>(together), tokens.size() - first);
-        thread_local std::vector<float> unit_rows;
-        unit_rows.resize(static_cast<size_t>(2 * together * rows.size));
-        const float * a[together];
-        const float * b[together];
-        size_t at[together];
-        int pairs = 0;
-        for (size_t i = first; i < first + count; i++) {
-            const int32_t parent = below.assigned[static_cast<size_t>(tokens[i])];
-            if (parent >= tokens[i] || !std::binary_search(valid.begin(), valid.end(), parent)) {
-                continue;
-            }
-            float * pair = unit_rows.data() + (2 * pairs * rows.size);
-            ops.write_unit_row(rows.row(tokens[i]), rows.size, pair);
-            ops.write_unit_row(rows.row(parent), rows.size, pair + rows.size);
-            a[pairs] = pair;
-            b[pairs] = pair + rows.size;
-            at[pairs] = i;
-            pairs++;
-        }
-        float products[together];
-        ops.multiply_pairs(rows.size, a, b, pairs, products);
-        for (int i = 0; i < pairs; i++) {
-            similarity[at[i]] = choice.options.sign == Sign::kept ? products[i] : std::fabs(products[i]);
-        }
-        choice.multiply_adds += static_cast<uint64_t>(pairs * rows.size);
+    std::vector<float> valid_rows;
+    write_unit_rows(valid, valid_rows);
+    std::vector<float> similarity(tokens.size());
+    const auto chunks = (tokens.size() + links_together - 1) / links_together;
+    choice.team.run(static_cast<int64_t>(chunks), [&](int64_t chunk) {
+        const size_t first = static_cast<size_t>(chunk) * links_together;
+        const size_t count = std::min(links_together, tokens.size() - first);
+        test_links(std::span(tokens).subspan(first, count), valid_rows, std::span(similarity).subspan(first, count));
     });
     Tokens broken;
     for (size_t i = 0; i < tokens.size(); i++) {
         if (similarity[i] >= threshold) {
-            assign_to(tokens[i], below.assigned[static_cast<size_t>(tokens[i])], similarity[i]);
+            assign_to(tokens[i], link_of(tokens[i]), similarity[i]);
         } else {
             broken.push_back(tokens[i]);
         }

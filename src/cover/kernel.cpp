@@ -27,8 +27,8 @@ constexpr int lanes = static_cast<int>(HWY_LANES(float));
 constexpr int rows = HWY_TARGET == HWY_AVX2 ? 6 : 12;
 constexpr int columns = 2 * lanes;
 
-HWY_ATTR void write_unit_row(const float * HWY_RESTRICT row, int64_t size, float * HWY_RESTRICT out) {
-    write_unit_row_inline(row, size, out);
+HWY_ATTR void write_unit_row(const float * HWY_RESTRICT row, int64_t size, float * HWY_RESTRICT out, int64_t step) {
+    write_unit_row_inline(row, size, out, step);
 }
 
 HWY_INLINE void load(const float * HWY_RESTRICT out, bool add, hn::Vec<decltype(tag)> (&sums)[rows][2]) {
@@ -42,17 +42,17 @@ HWY_ATTR void multiply(int64_t values, const float * HWY_RESTRICT pack, const fl
                        float * HWY_RESTRICT out, bool add) {
     hn::Vec<decltype(tag)> sums[rows][2];
     load(out, add, sums);
-    for (int64_t k = 0; k < values; k++) {
-        const auto left = hn::LoadU(tag, panel);
-        const auto right = hn::LoadU(tag, panel + lanes);
+    for (; values > 0; values -= segment, pack += (rows - 1) * segment) {
+        for (const float * end = pack + std::min(values, segment); pack < end; pack++, panel += columns) {
+            const auto left = hn::LoadU(tag, panel);
+            const auto right = hn::LoadU(tag, panel + lanes);
 #pragma GCC unroll 12
-        for (int i = 0; i < rows; i++) {
-            const auto value = hn::Set(tag, pack[i]);
-            sums[i][0] = hn::MulAdd(value, left, sums[i][0]);
-            sums[i][1] = hn::MulAdd(value, right, sums[i][1]);
+            for (int i = 0; i < rows; i++) {
+                const auto value = hn::Set(tag, pack[i * segment]);
+                sums[i][0] = hn::MulAdd(value, left, sums[i][0]);
+                sums[i][1] = hn::MulAdd(value, right, sums[i][1]);
+            }
         }
-        pack += rows;
-        panel += columns;
     }
 #pragma GCC unroll 12
     for (int i = 0; i < rows; i++) {
@@ -61,29 +61,24 @@ HWY_ATTR void multiply(int64_t values, const float * HWY_RESTRICT pack, const fl
     }
 }
 
-// A larger product is rare once a row has seen a few columns, so whole vectors are looked at first.
-template <bool keep_sign>
-HWY_ATTR void take_best_of(const float * HWY_RESTRICT products, int count, int32_t first, Best & best) {
-    for (int j = 0; j < count; j += lanes) {
-        if (j + lanes <= count) {
-            const auto vector = hn::LoadU(tag, products + j);
-            const auto similar = keep_sign ? vector : hn::Abs(vector);
-            if (hn::AllFalse(tag, hn::Gt(similar, hn::Set(tag, best.similarity)))) {
-                continue;
-            }
-        }
-        for (int i = j; i < std::min(j + lanes, count); i++) {
-            const float similarity = keep_sign ? products[i] : std::fabs(products[i]);
-            if (similarity > best.similarity) {
-                best = { similarity, first + i };
+// A larger product is rare once a row has seen a few columns, so all are looked at together first.
+template <Sign sign>
+HWY_ATTR void take_best_of(const float * HWY_RESTRICT products, int64_t count, int32_t first, Best * best) {
+    for (int64_t i = 0; i < count; i++, products += columns) {
+        const auto left = hn::LoadU(tag, products);
+        const auto right = hn::LoadU(tag, products + lanes);
+        const auto larger = sign == Sign::kept ? hn::Max(left, right) : hn::Max(hn::Abs(left), hn::Abs(right));
+        if (HWY_UNLIKELY(!hn::AllFalse(tag, hn::Gt(larger, hn::Set(tag, best[i].similarity))))) {
+            for (int32_t j = 0; j < columns; j++) {
+                take_better(products[j], first + j, sign, best[i]);
             }
         }
     }
 }
 
-HWY_ATTR void take_best(const float * products, int count, int32_t first, Sign sign, Best & best) {
-    sign == Sign::kept ? take_best_of<true>(products, count, first, best)
-                       : take_best_of<false>(products, count, first, best);
+HWY_ATTR void take_best(const float * products, int64_t count, int32_t first, Sign sign, Best * best) {
+    sign == Sign::kept ? take_best_of<Sign::kept>(products, count, first, best)
+                       : take_best_of<Sign::ignored>(products, count, first, best);
 }
 
 // A sum in order waits for each of its additions; several pairs at a time hide that.
@@ -149,25 +144,27 @@ namespace plain {
 constexpr int rows = 4;
 constexpr int columns = 8;
 
-void write_unit_row(const float * row, int64_t size, float * out) { write_unit_row_inline(row, size, out); }
+void write_unit_row(const float * row, int64_t size, float * out, int64_t step) {
+    write_unit_row_inline(row, size, out, step);
+}
 
 void multiply(int64_t values, const float * pack, const float * panel, float * out, bool add) {
     for (int i = 0; i < rows; i++) {
         for (int j = 0; j < columns; j++) {
             float sum = add ? out[(i * columns) + j] : 0.0F;
             for (int64_t k = 0; k < values; k++) {
-                sum = std::fma(pack[(k * rows) + i], panel[(k * columns) + j], sum);
+                const float value = pack[(k / segment * segment * rows) + (i * segment) + (k % segment)];
+                sum = std::fma(value, panel[(k * columns) + j], sum);
             }
             out[(i * columns) + j] = sum;
         }
     }
 }
 
-void take_best(const float * products, int count, int32_t first, Sign sign, Best & best) {
-    for (int i = 0; i < count; i++) {
-        const float similarity = sign == Sign::kept ? products[i] : std::fabs(products[i]);
-        if (similarity > best.similarity) {
-            best = { similarity, first + i };
+void take_best(const float * products, int64_t count, int32_t first, Sign sign, Best * best) {
+    for (int64_t i = 0; i < count; i++) {
+        for (int32_t j = 0; j < columns; j++) {
+            take_better(products[(i * columns) + j], first + j, sign, best[i]);
         }
     }
 }

@@ -1,12 +1,14 @@
 // The one piece of covers that is written for instruction sets: products of packed rows and columns.
 //
 // Columns stand in panels of `columns` unit rows: value k of column j at [k * columns + j]. Rows stand in packs of
-// `rows`: value k of row i at [k * rows + i]. Missing rows and columns of the last pack or panel are zeros.
+// `rows`, in segments of 16 values: value k of row i at [(k / 16) * 16 * rows + i * 16 + k % 16], so that packing moves
+// whole vectors. Missing columns of the last panel are zeros, missing rows of the last pack anything finite.
 // Every product sums its values in order, with fused multiply-adds in float: all kernels give the same bits.
 #pragma once
 
 #include "cascade/cover.h"
 
+#include <cmath>
 #include <cstdint>
 
 namespace cascade::cover {
@@ -22,19 +24,29 @@ struct Kernel {
     int columns;
 
     // The row at unit length; zeros for a row of zeros or with a value that isn't finite.
-    void (*write_unit_row)(const float * row, int64_t size, float * out);
+    // In segments that begin `step` floats apart (see unit_row.h).
+    void (*write_unit_row)(const float * row, int64_t size, float * out, int64_t step);
 
-    // out[rows x columns] = pack x panel over `values` values; added to what is there where `add` is set.
+    // out[rows x columns] = pack x panel over `values` values; added to what is there where `add` is set. Both begin
+    // at a segment.
     void (*multiply)(int64_t values, const float * pack, const float * panel, float * out, bool add);
 
-    // For one row of products with columns first … first + count - 1: takes over the largest where it is larger than
-    // `best`; of equal ones the first.
-    void (*take_best)(const float * products, int count, int32_t first, Sign sign, Best & best);
+    // For `count` rows of products with a whole panel, whose columns are first, first + 1, …: takes over a row's
+    // largest where it is larger than its best; of equal ones the first.
+    void (*take_best)(const float * products, int64_t count, int32_t first, Sign sign, Best * best);
 
     // Products of `count` pairs of unit rows.
     void (*multiply_pairs)(int64_t values, const float * const * a, const float * const * b, int count, float * out);
 };
 
 const Kernel & kernel();
+
+// The same for a single product.
+inline void take_better(float product, int32_t column, Sign sign, Best & best) {
+    const float similarity = sign == Sign::kept ? product : std::fabs(product);
+    if (similarity > best.similarity) {
+        best = { similarity, column };
+    }
+}
 
 } // namespace cascade::cover

@@ -109,7 +109,7 @@ void Leading::compare_candidates(const std::vector<int64_t> & candidates) {
             best_found[static_cast<size_t>(i)] = { 2.0F, found.count() - 1 }; // itself, nearer than any other
         } else {
             for (const auto & [column, leader] : fresh) {
-                kernel().take_best(row + column, 1, leader, choice.options.sign, best_found[static_cast<size_t>(i)]);
+                take_better(row[column], leader, choice.options.sign, best_found[static_cast<size_t>(i)]);
             }
         }
         next += candidate ? 1 : 0;

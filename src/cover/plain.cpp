@@ -72,14 +72,16 @@ Cover inherit_in_order(const Gram & gram, const Cover & below, InheritForm form,
     for (const int32_t s : below.representatives) {
         settle(cover, s, nearest(gram, s, cover.representatives, [&](int32_t other) { return other < s; }), threshold);
     }
-    const std::vector<int32_t> valid = cover.representatives;
+    const Cover settled = cover; // the inherited representatives, and who speaks for the removed ones
+    const std::vector<int32_t> & valid = settled.representatives;
     for (int32_t t = 0; t < below.tokens(); t++) {
         if (contains(below.representatives, t)) {
             continue;
         }
         const int32_t parent = below.assigned[static_cast<size_t>(t)];
-        if (form == InheritForm::linked && parent < t && contains(valid, parent) && gram(t, parent) >= threshold) {
-            settle(cover, t, { parent, gram(t, parent) }, threshold);
+        const int32_t link = parent >= 0 ? settled.assigned[static_cast<size_t>(parent)] : -1;
+        if (form == InheritForm::linked && link >= 0 && link < t && gram(t, link) >= threshold) {
+            settle(cover, t, { link, gram(t, link) }, threshold);
             continue;
         }
         const auto & among = form == InheritForm::causal ? valid : cover.representatives;
@@ -95,7 +97,7 @@ Gram::Gram(const TokenRows & rows, Sign sign)
     std::vector<std::vector<float>> unit_rows;
     for (int64_t t = 0; t < count; t++) {
         unit_rows.emplace_back(static_cast<size_t>(rows.size));
-        cover::write_unit_row_inline(rows.row(t), rows.size, unit_rows.back().data());
+        cover::write_unit_row_inline(rows.row(t), rows.size, unit_rows.back().data(), cover::segment);
     }
     for (size_t a = 0; a < unit_rows.size(); a++) {
         for (size_t b = 0; b <= a; b++) {

@@ -10,17 +10,7 @@ namespace {
 // Values of a panel that the nearest cache holds beside a pack of rows.
 constexpr int64_t values_at_a_time = 512;
 
-void copy_with_step(const float * in, int64_t in_step, float * out, int64_t out_step, int64_t count) {
-    for (int64_t k = 0; k < count; k++) {
-        out[k * out_step] = in[k * in_step];
-    }
-}
-
-void clear_with_step(float * out, int64_t step, int64_t count) {
-    for (int64_t k = 0; k < count; k++) {
-        out[k * step] = 0.0F;
-    }
-}
+static_assert(values_at_a_time % segment == 0);
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -44,7 +34,12 @@ void Columns::add(const float * unit_row, int64_t step, int32_t token) {
     if (column == 0) {
         add_panel();
     }
-    copy_with_step(unit_row, step, panels.back().get() + column, ops.columns, size);
+    float * out = panels.back().get() + column;
+    for (int64_t k = 0; k < size; k += segment, unit_row += step) {
+        for (int64_t i = 0; i < std::min(segment, size - k); i++) {
+            out[(k + i) * ops.columns] = unit_row[i];
+        }
+    }
     tokens.push_back(token);
 }
 
@@ -54,8 +49,10 @@ void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
     for (int64_t column = 0; column < ops.columns; column++) {
         const int64_t index = (panel * ops.columns) + column;
         if (index >= first && index < count()) {
-            ops.write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data());
-            copy_with_step(unit_row.data(), 1, out + column, ops.columns, size);
+            ops.write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data(), segment);
+            for (int64_t k = 0; k < size; k++) {
+                out[(k * ops.columns) + column] = unit_row[static_cast<size_t>(k)];
+            }
         }
     }
 }
@@ -77,9 +74,9 @@ int32_t Columns::count_before(int32_t token) const {
 
 RowBlock::RowBlock(int64_t row_size, int64_t most_rows) : size(row_size) {
     const int64_t most_parts = ceil_div(most_rows, part_rows);
-    packed = aligned_floats(most_parts * part_rows * size);
+    packed = aligned_floats(most_parts * part_packs * pack_floats);
     tiles = aligned_floats(most_parts * part_rows * ops.columns);
-    unit_rows = aligned_floats(most_parts * size);
+    std::fill_n(packed.get(), most_parts * part_packs * pack_floats, 0.0F);
 }
 
 void RowBlock::set(const TokenRows & rows, std::span<const int32_t> chosen) {
@@ -93,30 +90,48 @@ RowBlock::Part RowBlock::part_at(int64_t index) const {
     return { first, last, ceil_div(last - first, ops.rows), tiles.get() + (first * ops.columns) };
 }
 
+float * RowBlock::row_at(int64_t i) const {
+    return packed.get() + (i / ops.rows * pack_floats) + (i % ops.rows * segment);
+}
+
 void RowBlock::pack(int64_t index) {
     const Part part = part_at(index);
-    float * unit_row = unit_rows.get() + (index * size);
-    for (int64_t i = part.first; i < part.first + (part.packs * ops.rows); i++) {
-        float * out = pack_at(i / ops.rows) + (i % ops.rows);
-        if (i < part.last) {
-            ops.write_unit_row(source.row(token(i)), size, unit_row);
-            copy_with_step(unit_row, 1, out, ops.rows, size);
-        } else {
-            clear_with_step(out, ops.rows, size);
-        }
+    for (int64_t i = part.first; i < part.last; i++) {
+        ops.write_unit_row(source.row(token(i)), size, row_at(i), row_step());
     }
 }
 
 uint64_t RowBlock::multiply_panel(const Part & part, const float * panel) const {
-    const int64_t first_pack = part.first / ops.rows;
     for (int64_t k = 0; k < size; k += values_at_a_time) {
         const int64_t values = std::min(values_at_a_time, size - k);
         for (int64_t p = 0; p < part.packs; p++) {
-            ops.multiply(values, pack_at(first_pack + p) + (k * ops.rows), panel + (k * ops.columns),
+            ops.multiply(values, row_at(part.first + (p * ops.rows)) + (k * ops.rows), panel + (k * ops.columns),
                          part.tile + (p * ops.rows * ops.columns), k > 0);
         }
     }
     return static_cast<uint64_t>(part.packs * ops.rows * ops.columns * size);
+}
+
+// Rows that may look at the whole panel are the usual case; those at their limit take its columns one by one.
+void RowBlock::take_best(const Part & part, int32_t start, std::span<const int32_t> limit, Sign sign,
+                         std::span<Best> best) const {
+    const auto visible = [&](int64_t i) { return std::min(limit[static_cast<size_t>(i)] - start, ops.columns); };
+    for (int64_t i = part.first; i < part.last;) {
+        const float * products = part.tile + ((i - part.first) * ops.columns);
+        int64_t end = i;
+        while (end < part.last && visible(end) == ops.columns) {
+            end++;
+        }
+        if (end > i) {
+            ops.take_best(products, end - i, start, sign, &best[static_cast<size_t>(i)]);
+            i = end;
+        } else {
+            for (int32_t j = 0; j < visible(i); j++) {
+                take_better(products[j], start + j, sign, best[static_cast<size_t>(i)]);
+            }
+            i++;
+        }
+    }
 }
 
 void RowBlock::find_best(int64_t index, const Columns & columns, std::span<const int32_t> limit, Sign sign,
@@ -126,13 +141,7 @@ void RowBlock::find_best(int64_t index, const Columns & columns, std::span<const
     uint64_t done = 0;
     for (int32_t start = 0; start < widest; start += ops.columns) {
         done += multiply_panel(part, columns.panel(start / ops.columns));
-        for (int64_t i = part.first; i < part.last; i++) {
-            const int32_t visible = std::min(limit[static_cast<size_t>(i)] - start, ops.columns);
-            if (visible > 0) {
-                ops.take_best(part.tile + ((i - part.first) * ops.columns), visible, start, sign,
-                              best[static_cast<size_t>(i)]);
-            }
-        }
+        take_best(part, start, limit, sign, best);
     }
     multiply_adds += done;
 }
@@ -151,7 +160,7 @@ void RowBlock::multiply(int64_t index, const Columns & columns, float * out, int
 }
 
 void RowBlock::copy_to(Columns & columns, int64_t i) const {
-    columns.add(pack_at(i / ops.rows) + (i % ops.rows), ops.rows, token(i));
+    columns.add(row_at(i), row_step(), token(i));
 }
 
 } // namespace cascade::cover

@@ -3,6 +3,7 @@
 
 #include "cascade/cover.h"
 #include "cover/kernel.h"
+#include "cover/unit_row.h"
 
 #include <atomic>
 #include <hwy/aligned_allocator.h>
@@ -23,7 +24,7 @@ class Columns {
   public:
     explicit Columns(int64_t row_size) : size(row_size) {}
 
-    // `unit_row` has its value k at [k * step].
+    // A unit row in segments that begin `step` floats apart.
     void add(const float * unit_row, int64_t step, int32_t token);
 
     // All these tokens at once, by all threads.
@@ -78,17 +79,20 @@ class RowBlock {
         float * tile; // products with one panel
     };
     Part part_at(int64_t index) const;
+    void take_best(const Part & part, int32_t start, std::span<const int32_t> limit, Sign sign,
+                   std::span<Best> best) const;
     uint64_t multiply_panel(const Part & part, const float * panel) const;
-    float * pack_at(int64_t index) const { return packed.get() + (index * ops.rows * size); }
+    float * row_at(int64_t i) const; // packed
+    int64_t row_step() const { return ops.rows * segment; }
 
     static constexpr int64_t part_packs = 4; // so many use a panel while the nearest cache holds it
 
     const int64_t size;
     const Kernel & ops = kernel();
     const int64_t part_rows = part_packs * ops.rows;
+    const int64_t pack_floats = (size + segment - 1) / segment * segment * ops.rows;
     Floats packed;
     Floats tiles;
-    Floats unit_rows; // one for each part, while it packs
     TokenRows source;
     std::vector<int32_t> tokens;
 };

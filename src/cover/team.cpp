@@ -9,9 +9,11 @@ namespace {
 // A loop's parts follow each other within microseconds, so waking a sleeper would cost more than looking a while.
 template <typename Ready>
 void look_a_while(const Ready & ready) {
-    constexpr int looks = 2000;
-    for (int i = 0; i < looks && !ready(); i++) {
-        std::this_thread::yield();
+    constexpr int looks = 20000;
+    for (int i = 1; i < looks && !ready(); i++) {
+        if (i % 100 == 0) {
+            std::this_thread::yield();
+        }
     }
 }
 

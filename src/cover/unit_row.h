@@ -29,16 +29,32 @@ namespace cascade::cover {
     return std::isfinite(sum) && sum > 0.0 ? 1.0 / std::sqrt(sum) : 0.0;
 }
 
-[[gnu::always_inline]] inline void write_unit_row_inline(const float * row, int64_t size, float * out) {
-    const double factor = unit_factor(row, size);
-    if (factor == 0.0) {
-        for (int64_t k = 0; k < size; k++) {
-            out[k] = 0.0F;
+// Values stand in segments: value k at out[(k / segment) * step + k % segment]. step == segment: one after the other.
+constexpr int64_t segment = 16;
+
+template <typename Scale>
+[[gnu::always_inline]] inline void write_segments(const float * row, int64_t size, float * out, int64_t step,
+                                                  const Scale & scale) {
+    const int64_t whole = size - (size % segment);
+    for (int64_t k = 0; k < whole; k += segment, out += step) {
+        for (int64_t i = 0; i < segment; i++) {
+            out[i] = scale(row[k + i]);
         }
-        return;
     }
-    for (int64_t k = 0; k < size; k++) {
-        out[k] = static_cast<float>(row[k] * factor);
+    for (int64_t k = whole; k < size; k++) {
+        out[k - whole] = scale(row[k]);
+    }
+}
+
+[[gnu::always_inline]] inline void write_unit_row_inline(const float * row, int64_t size, float * out, int64_t step) {
+    const double factor = unit_factor(row, size);
+    const auto in_float = static_cast<float>(factor);
+    if (factor == 0.0) {
+        write_segments(row, size, out, step, [](float) { return 0.0F; });
+    } else if (in_float > 1e-30F && in_float < 1e30F) {
+        write_segments(row, size, out, step, [in_float](float value) { return value * in_float; });
+    } else { // tiny and huge rows, whose factor a float doesn't hold
+        write_segments(row, size, out, step, [factor](float value) { return static_cast<float>(value * factor); });
     }
 }
 
