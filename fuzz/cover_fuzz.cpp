@@ -203,8 +203,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size) {
     Team & team = read_team(reader);
     const auto isas = available_isas();
     require(use_isa(isas[static_cast<size_t>(reader.below(static_cast<int64_t>(isas.size())))]), "an available isa");
-    const CoverOptions options = read_options(reader);
     const Rows rows = read_rows(reader);
+    const CoverOptions options = read_options(reader, rows);
     const Checked layer(rows, options, team);
     layer.alone();
     layer.prefix(reader.below(rows.tokens + 1));

@@ -1,5 +1,7 @@
 #include "cover_input.h"
 
+#include "cover/plain.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -116,13 +118,21 @@ Rows next_layer(const Rows & rows, ByteReader & reader) {
     return next;
 }
 
-CoverOptions read_options(ByteReader & reader) {
+CoverOptions read_options(ByteReader & reader, const Rows & rows) {
     CoverOptions options;
     options.sign = reader.below(2) == 0 ? Sign::ignored : Sign::kept;
     constexpr double usual[] = { 0.001, 0.1, 0.3, 0.6, 0.7071067811865476, 0.99, 0.9999999 };
-    const int64_t which = reader.below(12);
-    options.tau = which < static_cast<int64_t>(std::size(usual)) ? usual[which]
-                                                                 : (1.0 + static_cast<double>(reader.byte())) / 257.0;
+    constexpr auto usual_count = static_cast<int64_t>(std::size(usual));
+    const int64_t which = reader.below(usual_count + 6);
+    if (which < usual_count) {
+        options.tau = usual[which];
+    } else if (which == usual_count) {
+        options.tau = (1.0 + static_cast<double>(reader.byte())) / 257.0;
+    } else if (rows.tokens > 1) {
+        const TokenRows pair = { rows.view().row(reader.below(rows.tokens - 1)), 2, rows.size, rows.stride };
+        const double on_threshold = std::sqrt(1.0 - static_cast<double>(plain::Gram(pair, options.sign)(1, 0)));
+        options.tau = on_threshold > 0.001 && on_threshold < 0.9999999 ? on_threshold : 0.3;
+    }
     return options;
 }
 

@@ -25,8 +25,9 @@ Rows read_rows(ByteReader & reader);
 // The same rows a layer later: changed by nothing, by a little or beyond recognition.
 Rows next_layer(const Rows & rows, ByteReader & reader);
 
-// tau anywhere in (0, 1) that the library takes.
-CoverOptions read_options(ByteReader & reader);
+// tau anywhere in (0, 1) that the library takes; often such that some pair of the rows lies on the threshold, to the
+// bit.
+CoverOptions read_options(ByteReader & reader, const Rows & rows);
 
 // Ascending tokens: none, one, all, or some.
 std::vector<int32_t> read_set(ByteReader & reader, int64_t tokens);

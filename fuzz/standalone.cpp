@@ -1,7 +1,7 @@
 // Runs a fuzz target without libFuzzer, for compilers that haven't got it:
 //   cover_fuzz [FILE or FOLDER …] [--seconds N] [--seed S]
-// The files first; then, for N seconds, random inputs and changed files. The same seed makes the same inputs. An input
-// that fails is written to ./crash-input, to be run again as a file.
+// All files; then, until N seconds have passed, random inputs and changed files. The same seed makes the same inputs.
+// An input that fails is written to ./crash-input, to be run again as a file.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -116,11 +116,11 @@ int main(int argc, char ** argv) {
         }
     }
     keep_failures();
+    const auto start = std::chrono::steady_clock::now();
     for (const Input & input : inputs) {
         run(input);
     }
     std::mt19937_64 random(seed);
-    const auto start = std::chrono::steady_clock::now();
     uint64_t made = 0;
     for (; std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds; made++) {
         run(made_input(inputs, random));
