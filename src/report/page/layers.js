@@ -7,14 +7,14 @@ const named = (name, value, how) => (number(value) === null ? '' : `${name} ${ho
 const joined = (...parts) => parts.filter(Boolean).join(', ');
 
 const LAYER_PLOTS = [
-    { id: 'r', axis: 'r (tokens)', how: format.count, fromZero: true, share: true,
+    { id: 'r', axis: 'r (tokens)', how: format.count, share: true,
         more: (row, result) => joined(named('', row.r_share, format.percent).trim(),
             result.method === 'adaptive' && named('τ', row.tau, format.ratio)) },
-    { id: 'turnover', axis: 'turnover (%)', how: format.percent, percent: true, fromZero: true, more: changes },
+    { id: 'turnover', axis: 'turnover (%)', how: format.percent, percent: true, more: changes },
     { id: 'jaccard_previous', axis: 'Jaccard index', how: format.ratio, more: changes, unit: true },
     { id: 'jaccard_independent', axis: 'Jaccard index', how: format.ratio, unit: true,
         more: (row) => joined(named('missed', row.missed, format.count), named('r', row.growth, format.factor)) },
-    { id: 'copy_error', axis: 'copy error', how: format.ratio, fromZero: true,
+    { id: 'copy_error', axis: 'copy error', how: format.ratio,
         more: (row) => named('uncovered', row.uncovered, format.count) },
 ];
 
@@ -40,17 +40,23 @@ function layerLines(plot) {
     return lines;
 }
 
-const highestOf = (lines) => Math.max(0, ...lines.filter((line) => !hidden.has(line.method))
-    .flatMap((line) => line.points.map((point) => Math.max(point.y ?? 0, point.interval?.[1] ?? 0))));
+// All that an axis must hold: the points and their intervals, which the axis does not see by itself.
+const extentOf = (lines) => lines.filter((line) => !hidden.has(line.method)).flatMap((line) => line.points)
+    .filter((point) => point.y !== null).flatMap((point) => [point.y, ...(point.interval ?? [])]);
 
 function layerAxes(plot, lines) {
     const labels = plot.percent ? { axisLabel: { formatter: (value) => format.tick(100 * value) } } : {};
+    const extent = extentOf(lines);
+    if (plot.unit) {
+        const bottom = Math.floor(10 * Math.min(1, ...extent)) / 10;
+        return [yAxis(plot.axis, { min: Math.min(0.9, Math.max(0, bottom)), max: 1 })];
+    }
+    const { step, top } = roundScale(Math.max(0, ...extent));
+    const left = yAxis(plot.axis, { ...labels, min: 0, max: top, interval: step });
     if (!plot.share) {
-        return [yAxis(plot.axis, { ...labels, scale: !plot.fromZero, max: plot.unit ? 1 : undefined })];
+        return [left];
     }
     const tokens = number(choice.tokens);
-    const { step, top } = roundScale(highestOf(lines));
-    const left = yAxis(plot.axis, { min: 0, max: top, interval: step });
     const share = tokens ? roundScale(top / tokens) : null;
     const right = share && yAxis('r / T (%)', { position: 'right', min: 0, max: top / tokens, interval: share.step,
         splitLine: { show: false },

@@ -2,7 +2,10 @@
 const drawers = [];
 const redraw = () => {
     document.getElementById('nothing').hidden = chosen().length > 0;
+    const sections = [...document.querySelectorAll('main section')];
+    sections.forEach((section) => { section.hidden = false; }); // a plot can't be drawn inside a hidden one
     drawers.forEach((draw) => draw());
+    sections.forEach((section) => { section.hidden = !section.querySelector('figure:not([hidden])'); });
 };
 
 function showFacts() {

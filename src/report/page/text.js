@@ -82,7 +82,6 @@ function setUpText() {
         sets = list(analysis.sample?.sets).filter((set) => matches(set, ['source', 'tau']))
             .sort((a, b) => rank(a.method) - rank(b.method));
         figure.hidden = !sets.length || !pieces.length;
-        figure.parentElement.hidden = figure.hidden;
         offerMethods(controls.method, sets);
         show();
     };
