@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h> // compiles the rest once for each instruction set; must come before highway.h
 #include <hwy/highway.h>
 
@@ -26,6 +27,8 @@ constexpr int lanes = static_cast<int>(HWY_LANES(float));
 // As many sums as the registers hold beside a row's value and the columns': 32 registers, or 16 with AVX2.
 constexpr int rows = HWY_TARGET == HWY_AVX2 ? 6 : 12;
 constexpr int columns = 2 * lanes;
+
+constexpr int ahead = 16; // values of a panel fetched before they are needed
 
 HWY_ATTR void write_unit_row(const float * HWY_RESTRICT row, int64_t size, float * HWY_RESTRICT out, int64_t step) {
     write_unit_row_inline(row, size, out, step);
@@ -46,6 +49,8 @@ HWY_ATTR void multiply(int64_t values, const float * HWY_RESTRICT pack, const fl
         for (const float * end = pack + std::min(values, segment); pack < end; pack++, panel += columns) {
             const auto left = hn::LoadU(tag, panel);
             const auto right = hn::LoadU(tag, panel + lanes);
+            hwy::Prefetch(panel + (ahead * columns));
+            hwy::Prefetch(panel + (ahead * columns) + lanes);
 #pragma GCC unroll 12
             for (int i = 0; i < rows; i++) {
                 const auto value = hn::Set(tag, pack[i * segment]);

@@ -11,7 +11,7 @@ namespace cascade::cover {
 namespace {
 
 // Enough rows for the threads to share, few enough that comparing a block with itself is a small part of the work.
-constexpr int64_t block_rows = 192;
+constexpr int64_t block_rows = 384;
 
 class Leading {
   public:
@@ -89,31 +89,31 @@ void Leading::compare_candidates(const std::vector<int64_t> & candidates) {
         return;
     }
     Columns columns(choice.rows.size);
-    for (const int64_t i : candidates) {
-        block.copy_to(columns, i);
-    }
+    block.copy_to(columns, candidates, choice.team);
     choice.team.run(block.parts(), [&](int64_t part) {
         block.multiply(part, columns, products.data(), product_stride, choice.multiply_adds);
     });
-
-    std::vector<std::pair<int64_t, int32_t>> fresh; // column of the candidate, column among the found
+    const int32_t first = found.count();
+    std::vector<int64_t> fresh; // the new leaders' rows
+    std::vector<size_t> fresh_columns;
     size_t next = 0;
     for (int64_t i = 0; i < block.count(); i++) {
         const float * row = products.data() + (i * product_stride);
+        const auto similar_to = [&](size_t column) { return similar(row[column]); };
         const bool candidate = next < candidates.size() && candidates[next] == i;
-        const bool leads = candidate && std::none_of(fresh.begin(), fresh.end(),
-                                                     [&](const auto & leader) { return similar(row[leader.first]); });
-        if (leads) {
-            fresh.emplace_back(static_cast<int64_t>(next), found.count());
-            block.copy_to(found, i);
-            best_found[static_cast<size_t>(i)] = { 2.0F, found.count() - 1 }; // itself, nearer than any other
+        Best & nearest_found = best_found[static_cast<size_t>(i)];
+        if (candidate && std::none_of(fresh_columns.begin(), fresh_columns.end(), similar_to)) {
+            nearest_found = { 2.0F, first + static_cast<int32_t>(fresh.size()) }; // itself, nearer than any other
+            fresh.push_back(i);
+            fresh_columns.push_back(next);
         } else {
-            for (const auto & [column, leader] : fresh) {
-                take_better(row[column], leader, choice.options.sign, best_found[static_cast<size_t>(i)]);
+            for (size_t f = 0; f < fresh.size(); f++) {
+                take_better(row[fresh_columns[f]], first + static_cast<int32_t>(f), choice.options.sign, nearest_found);
             }
         }
         next += candidate ? 1 : 0;
     }
+    block.copy_to(found, fresh, choice.team);
 }
 
 // Of equally similar ones the earliest token, wherever it comes from.

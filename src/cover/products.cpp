@@ -8,7 +8,7 @@ namespace cascade::cover {
 namespace {
 
 // Values of a panel that the nearest cache holds beside a pack of rows.
-constexpr int64_t values_at_a_time = 512;
+constexpr int64_t values_at_a_time = 256;
 
 static_assert(values_at_a_time % segment == 0);
 
@@ -24,34 +24,23 @@ Floats aligned_floats(int64_t count) {
     return memory;
 }
 
-void Columns::add_panel() {
-    panels.push_back(aligned_floats(size * ops.columns));
-    std::fill_n(panels.back().get(), size * ops.columns, 0.0F);
-}
-
-void Columns::add(const float * unit_row, int64_t step, int32_t token) {
-    const int64_t column = count() % ops.columns;
-    if (column == 0) {
-        add_panel();
+void Columns::add_room(std::span<const int32_t> added) {
+    tokens.insert(tokens.end(), added.begin(), added.end());
+    while (int64_t{ panel_count() } * ops.columns < count()) {
+        panels.push_back(aligned_floats(size * ops.columns));
+        std::fill_n(panels.back().get(), size * ops.columns, 0.0F);
     }
-    float * out = panels.back().get() + column;
-    for (int64_t k = 0; k < size; k += segment, unit_row += step) {
-        for (int64_t i = 0; i < std::min(segment, size - k); i++) {
-            out[(k + i) * ops.columns] = unit_row[i];
-        }
-    }
-    tokens.push_back(token);
 }
 
 void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
-    float * out = panels[static_cast<size_t>(panel)].get();
     std::vector<float> unit_row(static_cast<size_t>(size));
     for (int64_t column = 0; column < ops.columns; column++) {
         const int64_t index = (panel * ops.columns) + column;
         if (index >= first && index < count()) {
             ops.write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data(), segment);
+            float * out = values_of(index);
             for (int64_t k = 0; k < size; k++) {
-                out[(k * ops.columns) + column] = unit_row[static_cast<size_t>(k)];
+                out[k * ops.columns] = unit_row[static_cast<size_t>(k)];
             }
         }
     }
@@ -59,13 +48,9 @@ void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
 
 void Columns::add_tokens(const TokenRows & rows, std::span<const int32_t> added, Team & team) {
     const int64_t first = count();
-    tokens.insert(tokens.end(), added.begin(), added.end());
-    const int64_t wanted = ceil_div(count(), ops.columns);
-    while (panel_count() < wanted) {
-        add_panel();
-    }
+    add_room(added);
     const int64_t first_panel = first / ops.columns;
-    team.run(wanted - first_panel, [&](int64_t i) { fill_panel(rows, first_panel + i, first); });
+    team.run(panel_count() - first_panel, [&](int64_t i) { fill_panel(rows, first_panel + i, first); });
 }
 
 int32_t Columns::count_before(int32_t token) const {
@@ -149,7 +134,8 @@ void RowBlock::find_best(int64_t index, const Columns & columns, std::span<const
 void RowBlock::multiply(int64_t index, const Columns & columns, float * out, int64_t stride, Count & multiply_adds) {
     const Part part = part_at(index);
     uint64_t done = 0;
-    for (int32_t panel = 0; panel < columns.panel_count(); panel++) {
+    const int32_t wanted = columns.count_before(token(part.last - 1) + 1);
+    for (int32_t panel = 0; panel * ops.columns < wanted; panel++) {
         done += multiply_panel(part, columns.panel(panel));
         for (int64_t i = part.first; i < part.last; i++) {
             std::copy_n(part.tile + ((i - part.first) * ops.columns), ops.columns,
@@ -159,8 +145,24 @@ void RowBlock::multiply(int64_t index, const Columns & columns, float * out, int
     multiply_adds += done;
 }
 
-void RowBlock::copy_to(Columns & columns, int64_t i) const {
-    columns.add(row_at(i), row_step(), token(i));
+void RowBlock::copy_to(Columns & columns, std::span<const int64_t> chosen, Team & team) const {
+    const int64_t first = columns.count();
+    std::vector<int32_t> added;
+    for (const int64_t i : chosen) {
+        added.push_back(token(i));
+    }
+    columns.add_room(added);
+    // By ranges of values, not by rows: neighbouring columns then fill the same cache lines.
+    team.run(ceil_div(size, segment), [&](int64_t range) {
+        const int64_t values = std::min(segment, size - (range * segment));
+        for (size_t i = 0; i < chosen.size(); i++) {
+            const float * from = row_at(chosen[i]) + (range * row_step());
+            float * to = columns.values_of(first + static_cast<int64_t>(i)) + (range * segment * ops.columns);
+            for (int64_t k = 0; k < values; k++) {
+                to[k * ops.columns] = from[k];
+            }
+        }
+    });
 }
 
 } // namespace cascade::cover

@@ -24,10 +24,6 @@ class Columns {
   public:
     explicit Columns(int64_t row_size) : size(row_size) {}
 
-    // A unit row in segments that begin `step` floats apart.
-    void add(const float * unit_row, int64_t step, int32_t token);
-
-    // All these tokens at once, by all threads.
     void add_tokens(const TokenRows & rows, std::span<const int32_t> tokens, Team & team);
 
     int32_t count() const { return static_cast<int32_t>(tokens.size()); }
@@ -37,8 +33,10 @@ class Columns {
     const float * panel(int32_t index) const { return panels[static_cast<size_t>(index)].get(); }
 
   private:
-    void add_panel();
+    friend class RowBlock;
+    void add_room(std::span<const int32_t> added);
     void fill_panel(const TokenRows & rows, int64_t panel, int64_t first);
+    float * values_of(int64_t column) { return panels[static_cast<size_t>(column / ops.columns)].get() + (column % ops.columns); }
 
     const int64_t size;
     const Kernel & ops = kernel();
@@ -65,11 +63,12 @@ class RowBlock {
     void find_best(int64_t part, const Columns & columns, std::span<const int32_t> limit, Sign sign,
                    std::span<Best> best, Count & multiply_adds);
 
-    // All products of the part's rows, row i at out + i * stride; stride >= columns of all panels.
+    // Products of the part's rows with all columns up to their own tokens, and some more; row i at out + i * stride,
+    // which has room for whole panels.
     void multiply(int64_t part, const Columns & columns, float * out, int64_t stride, Count & multiply_adds);
 
-    // Adds row i, as it was packed, to the columns.
-    void copy_to(Columns & columns, int64_t i) const;
+    // Adds some of the rows, as they were packed, to the columns.
+    void copy_to(Columns & columns, std::span<const int64_t> chosen, Team & team) const;
 
   private:
     struct Part {
@@ -85,7 +84,7 @@ class RowBlock {
     float * row_at(int64_t i) const; // packed
     int64_t row_step() const { return ops.rows * segment; }
 
-    static constexpr int64_t part_packs = 4; // so many use a panel while the nearest cache holds it
+    static constexpr int64_t part_packs = 8; // so many use a panel while the nearest cache holds it
 
     const int64_t size;
     const Kernel & ops = kernel();
