@@ -32,8 +32,9 @@ double distance(const Vector & a, const Vector & b) { return norm(combined(a, -1
 
 Vector unit(const Vector & x) {
     Vector result = x;
+    const double length = norm(x);
     for (double & value : result) {
-        value /= norm(x);
+        value /= length;
     }
     return result;
 }
@@ -156,11 +157,13 @@ class ChangedRows {
 
     double smallest_margin(double tau) const {
         double margin = 2.0;
-        for (size_t a = 0; a < before.size(); a++) {
+        std::vector<Vector> units;
+        for (const Vector & row : before) {
+            units.push_back(unit(row));
+        }
+        for (size_t a = 0; a < units.size(); a++) {
             for (size_t b = 0; b < a; b++) {
-                const Vector x = unit(before[a]);
-                const Vector y = unit(before[b]);
-                const double apart = std::min(distance(x, y), norm(combined(x, 1.0, y)));
+                const double apart = std::min(distance(units[a], units[b]), norm(combined(units[a], 1.0, units[b])));
                 margin = std::min(margin, std::fabs(apart - (std::sqrt(2.0) * tau)));
             }
         }
@@ -192,12 +195,13 @@ TEST(Proposition3, TheSetIsPreservedWhereNoPairIsNearTheThreshold) {
     constexpr double pairs_move = 2.0 * (2.0 * change / (2.0 - change));
     int tested = 0;
     int changed_otherwise = 0;
-    for (uint64_t seed = 0; seed < 5000; seed++) {
+    for (uint64_t seed = 0; seed < 2000; seed++) {
         const ChangedRows rows(3 + static_cast<int64_t>(seed % 8), 2 + (seed % 6), change, seed);
+        const bool all_clear = rows.smallest_margin(0.3) > pairs_move + 1e-5; // a little for rounding to float
         for (const bool leader : { false, true }) {
             const bool same =
                 rows.cover(false, leader, team).representatives == rows.cover(true, leader, team).representatives;
-            if (rows.smallest_margin(0.3) > pairs_move + 1e-5) { // and a little for rounding to float
+            if (all_clear) {
                 EXPECT_TRUE(same) << seed;
                 tested++;
             } else {
@@ -205,7 +209,7 @@ TEST(Proposition3, TheSetIsPreservedWhereNoPairIsNearTheThreshold) {
             }
         }
     }
-    EXPECT_GT(tested, 1000);
+    EXPECT_GT(tested, 500);
     EXPECT_GT(changed_otherwise, 10); // the condition isn't idle
 }
 
