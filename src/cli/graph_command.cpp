@@ -1,5 +1,6 @@
 // cascade graph: what the plugin sees in a model.
 #include "cli/commands.h"
+#include "cli/engine.h"
 #include "cli/probe.h"
 #include "graph/model_graph.h"
 #include "report/graph_report.h"
@@ -34,7 +35,7 @@ void run(const GraphOptions & options) {
     probe_options.flash_attention = flash_type(options.flash_attention);
     const auto probe = probe_model(probe_options);
     const graph::ModelGraph graph = graph::read_graph(probe->nodes);
-    const report::GraphSummary summary = { options.model.substr(options.model.find_last_of('/') + 1),
+    const report::GraphSummary summary = { file_name(options.model),
                                            probe->architecture, probe->sliding_window,
                                            static_cast<int>(probe->nodes.size()) };
     if (options.output == "json") {

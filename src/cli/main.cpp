@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -25,16 +26,21 @@ std::vector<std::string> with_long_names(int argc, char ** argv) {
 } // namespace
 
 int main(int argc, char ** argv) {
+    // The engine's threads must sleep between its ops while ours work. Its OpenMP comes with its CPU backend, which
+    // is not loaded yet and reads this then.
+    setenv("OMP_WAIT_POLICY", "passive", 0);
     try {
         CLI::App program("cascade: long-context acceleration for llama.cpp, and a look inside models", "cascade");
         program.set_version_flag("--version", "cascade " CASCADE_VERSION ", for ggml " CASCADE_ENGINE_VERSION
                                               " (" CASCADE_ENGINE_COMMIT ")");
         program.require_subcommand(1);
+        cascade::cli::add_analyze_command(program);
         cascade::cli::add_graph_command(program);
         try {
             program.parse(with_long_names(argc, argv));
         } catch (const CLI::ParseError & error) {
-            return program.exit(error) == 0 ? 0 : usage_error;
+            const int code = program.exit(error);
+            return code == 0 || error.get_name() == "RuntimeError" ? code : usage_error;
         }
         return 0;
     } catch (const std::exception & error) {

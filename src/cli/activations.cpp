@@ -1,0 +1,225 @@
+#include "cli/activations.h"
+
+#include "cli/engine.h"
+#include "cli/interrupt.h"
+#include "graph/bind.h"
+#include "graph/model_graph.h"
+#include "graph/tensor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+namespace cascade::cli {
+
+namespace {
+
+llama_context_params context_params(int64_t tokens, int threads) {
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = static_cast<uint32_t>(tokens);
+    params.n_batch = params.n_ubatch = static_cast<uint32_t>(tokens);
+    params.n_threads = params.n_threads_batch = threads;
+    // In the flash form queries, keys and output of an attention are in memory at the same time.
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    params.no_perf = true;
+    return params;
+}
+
+// Tokens stand along the last dimension that has any length.
+int token_dimension(const ggml_tensor * tensor) {
+    int dimension = GGML_MAX_DIMS - 1;
+    while (dimension > 0 && tensor->ne[dimension] == 1) {
+        dimension--;
+    }
+    return dimension;
+}
+
+// The values of a token's row, wherever they stand.
+void copy_row(const char * base, const ggml_tensor * tensor, int token_dim, ToFloat convert, float * out) {
+    const int64_t outer = token_dim > 2 ? tensor->ne[2] : 1;
+    const int64_t inner = token_dim > 1 ? tensor->ne[1] : 1;
+    for (int64_t j = 0; j < outer; j++) {
+        for (int64_t i = 0; i < inner; i++, out += tensor->ne[0]) {
+            convert(base + (static_cast<size_t>(i) * tensor->nb[1]) + (static_cast<size_t>(j) * tensor->nb[2]), out,
+                    tensor->ne[0]);
+        }
+    }
+}
+
+bool rows_are_packed(const ggml_tensor * tensor, int token_dim) {
+    size_t expected = sizeof(float);
+    for (int i = 0; i < token_dim; i++) {
+        if (tensor->nb[i] != expected) {
+            return false;
+        }
+        expected *= static_cast<size_t>(tensor->ne[i]);
+    }
+    return tensor->type == GGML_TYPE_F32 && tensor->nb[token_dim] % sizeof(float) == 0;
+}
+
+} // namespace
+
+ActivationStream::ActivationStream(llama_model * model, int64_t token_count, int threads) : tokens(token_count) {
+    llama_context_params params = context_params(tokens, threads);
+    params.cb_eval = on_node;
+    params.cb_eval_user_data = this;
+    params.abort_callback = is_stopping;
+    params.abort_callback_data = this;
+    context.reset(llama_init_from_model(model, params));
+    if (!context) {
+        throw std::runtime_error("the engine can't create a context of " + std::to_string(tokens) +
+                                 " tokens: give a smaller one with -c");
+    }
+    const std::vector<llama_token> any(static_cast<size_t>(tokens), 0);
+    look_at_graph(any);
+}
+
+bool ActivationStream::is_stopping(void * self) {
+    const auto * stream = static_cast<const ActivationStream *>(self);
+    return stream->mode == Mode::look || stream->failure != nullptr || interrupted();
+}
+
+// Asked about every node before it is computed, and told after those it wanted.
+bool ActivationStream::on_node(ggml_tensor * tensor, bool ask, void * self) {
+    auto * stream = static_cast<ActivationStream *>(self);
+    if (stream->mode == Mode::bare) {
+        return false;
+    }
+    if (ask) {
+        stream->nodes.push_back(tensor);
+        return stream->mode == Mode::listen && stream->taps.contains(stream->nodes.size() - 1);
+    }
+    try { // the engine is C
+        const auto [first, last] = stream->taps.equal_range(stream->nodes.size() - 1);
+        for (auto tap = first; tap != last; ++tap) {
+            stream->hand_over(tensor, tap->second);
+        }
+        return !interrupted();
+    } catch (...) {
+        stream->failure = std::current_exception();
+        return false;
+    }
+}
+
+int ActivationStream::decode(std::span<const llama_token> window, Mode as) {
+    mode = as;
+    nodes.clear();
+    llama_memory_clear(llama_get_memory(context.get()), true);
+    std::vector<llama_token> copy(window.begin(), window.end());
+    if (as == Mode::look) {
+        log_nothing();
+    }
+    const int result = llama_decode(context.get(), llama_batch_get_one(copy.data(), static_cast<int32_t>(copy.size())));
+    log_errors_only();
+    return result;
+}
+
+void ActivationStream::look_at_graph(std::span<const llama_token> window) {
+    decode(window, Mode::look);
+    const graph::ModelGraph graph = graph::read_graph(nodes);
+    layer_count = static_cast<int>(graph.layers.size());
+    if (layer_count == 0) {
+        throw std::runtime_error("no layers are recognised in this model: 'cascade graph' shows what is");
+    }
+    for (size_t i = 0; i < nodes.size(); i++) {
+        tapped_names.emplace_back(nodes[i]->name);
+        for (int index = 0; index < layer_count; index++) {
+            const graph::Layer & layer = graph.layers[static_cast<size_t>(index)];
+            const int64_t heads = layer.attention.empty() ? 1 : layer.attention.front().kv_heads();
+            const auto add = [&](const ggml_tensor * wanted, bool attention, Source source, int64_t of_heads) {
+                if (wanted == nodes[i]) {
+                    taps.emplace(i, Tap{ index, attention, source, of_heads });
+                }
+            };
+            add(layer.residual, false, Source::residual, 1);
+            add(layer.normalised, false, Source::normalised, 1);
+            add(layer.pre_rotary_key, false, Source::key, heads);
+            add(layer.new_value, false, Source::value, heads);
+            if (!layer.attention.empty() && layer.attention.front().form == graph::AttentionForm::flash) {
+                add(layer.attention.front().output, true, Source::residual, 1);
+            }
+        }
+    }
+}
+
+bool ActivationStream::has(Source source) const {
+    return std::count_if(taps.begin(), taps.end(), [&](const auto & tap) {
+               return !tap.second.attention && tap.second.source == source;
+           }) == layer_count;
+}
+
+bool ActivationStream::run(std::span<const llama_token> window, const ActivationListener & to) {
+    listener = &to;
+    failure = nullptr;
+    const int result = decode(window, Mode::listen);
+    if (failure != nullptr) {
+        std::rethrow_exception(failure);
+    }
+    if (interrupted()) {
+        return false;
+    }
+    if (result != 0) {
+        throw std::runtime_error("the engine failed on this window (llama_decode: " + std::to_string(result) + ")");
+    }
+    return true;
+}
+
+double ActivationStream::run_bare(std::span<const llama_token> window) {
+    failure = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    const int result = decode(window, Mode::bare);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result == 0 ? seconds : -1.0;
+}
+
+void ActivationStream::hand_over(const ggml_tensor * tensor, const Tap & tap) {
+    if (nodes.size() > tapped_names.size() || tapped_names[nodes.size() - 1] != tensor->name) {
+        throw std::runtime_error("the engine's graph changed between two passes");
+    }
+    if (tap.attention) {
+        hand_over_attention(tap.layer);
+    } else if (listener->on_rows) {
+        listener->on_rows(tap.layer, tap.source, rows_of(tensor), tap.heads);
+    }
+}
+
+TokenRows ActivationStream::rows_of(const ggml_tensor * tensor) {
+    const int token_dim = token_dimension(tensor);
+    const int64_t size = ggml_nelements(tensor) / tensor->ne[token_dim];
+    const ToFloat convert = graph::to_float(tensor->type);
+    const bool dense_values = tensor->nb[0] == ggml_type_size(tensor->type);
+    if (tensor->ne[token_dim] != tokens || convert == nullptr || !dense_values || tensor->data == nullptr) {
+        throw std::runtime_error(std::string("can't read the rows of ") + tensor->name);
+    }
+    const auto * base = static_cast<const char *>(tensor->data);
+    if (rows_are_packed(tensor, token_dim)) {
+        const auto stride = static_cast<int64_t>(tensor->nb[token_dim] / sizeof(float));
+        return { reinterpret_cast<const float *>(base), tokens, size, stride };
+    }
+    copied_rows.resize(static_cast<size_t>(tokens * size));
+    for (int64_t t = 0; t < tokens; t++) {
+        copy_row(base + (static_cast<size_t>(t) * tensor->nb[token_dim]), tensor, token_dim, convert,
+                 copied_rows.data() + (t * size));
+    }
+    return { copied_rows.data(), tokens, size, size };
+}
+
+// The sites found at the first look point to tensors of that pass; this pass has its own.
+void ActivationStream::hand_over_attention(int layer) {
+    if (!listener->on_attention) {
+        return;
+    }
+    const graph::ModelGraph graph = graph::read_graph(nodes);
+    if (static_cast<int>(graph.layers.size()) <= layer) {
+        return;
+    }
+    const auto & sites = graph.layers[static_cast<size_t>(layer)].attention;
+    Attention attention;
+    if (sites.empty() || !graph::bind_attention(sites.front(), attention).empty() || attention.streams != 1 ||
+        attention.queries != tokens || attention.tokens < tokens) {
+        return;
+    }
+    listener->on_attention(layer, attention);
+}
+
+} // namespace cascade::cli

@@ -1,0 +1,31 @@
+// Windows that an analysis has finished, kept in a file until all are, so that an interrupted one can go on.
+#pragma once
+
+#include "analysis/figures.h"
+
+#include <string>
+#include <vector>
+
+namespace cascade::cli {
+
+struct AnalyzeOptions;
+
+class FinishedWindows {
+  public:
+    // Reads those of an earlier run with the same model, text and settings where options.resume asks for it; forgets
+    // them otherwise. Throws std::runtime_error where the file can't be written.
+    explicit FinishedWindows(const AnalyzeOptions & options);
+
+    const analysis::Window * find(int64_t tokens, int64_t index) const;
+    void add(const analysis::Window & window);
+    void remove() const;
+    const std::string & path() const { return file; }
+
+  private:
+    void read();
+
+    std::string file;
+    std::vector<analysis::Window> windows;
+};
+
+} // namespace cascade::cli
