@@ -83,7 +83,7 @@ Chain::Step Chain::choose(Method method, const TokenRows & rows) {
         const auto count = static_cast<int64_t>(independent.back().size());
         const auto set = random_representatives(rows.tokens, count, options.seed + static_cast<uint64_t>(layer));
         step.cover = assign(rows, set, Reach::anywhere, options.cover, team, &step.work);
-        break;
+        break; // no choice, so no Gram entries to count
     }
     default:
         return choose_inherited(method, rows);
@@ -113,7 +113,9 @@ Figures Chain::figures_of(Method method, const TokenRows & rows, const Step & st
     figures[Figure::missed] = static_cast<double>(missing_from(set, reference));
     figures[Figure::uncovered] =
         covers_all(method) ? 0.0 : static_cast<double>(uncovered_tokens(rows, set, options.cover, team));
-    figures[Figure::gram_entries] = static_cast<double>(step.work.gram_entries);
+    if (method != Method::random) {
+        figures[Figure::gram_entries] = static_cast<double>(step.work.gram_entries);
+    }
     figures[Figure::multiply_adds] = static_cast<double>(step.work.multiply_adds);
     figures[Figure::seconds] = seconds;
     return figures;

@@ -1,6 +1,7 @@
 #include "analysis/statistics.h"
 
 #include <array>
+#include <numeric>
 
 namespace cascade::analysis {
 
@@ -25,11 +26,8 @@ std::vector<double> measured(const Series & series, Figure figure) {
 }
 
 double sum_of(const Series & series, Figure figure) {
-    double sum = 0.0;
-    for (const double value : measured(series, figure)) {
-        sum += value;
-    }
-    return sum;
+    const auto values = measured(series, figure);
+    return values.empty() ? not_measured : std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 double mean_of(const Series & series, Figure figure) {

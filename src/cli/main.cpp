@@ -6,7 +6,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -26,9 +25,6 @@ std::vector<std::string> with_long_names(int argc, char ** argv) {
 } // namespace
 
 int main(int argc, char ** argv) {
-    // The engine's threads must sleep between its ops while ours work. Its OpenMP comes with its CPU backend, which
-    // is not loaded yet and reads this then.
-    setenv("OMP_WAIT_POLICY", "passive", 0);
     try {
         CLI::App program("cascade: long-context acceleration for llama.cpp, and a look inside models", "cascade");
         program.set_version_flag("--version", "cascade " CASCADE_VERSION ", for ggml " CASCADE_ENGINE_VERSION

@@ -63,7 +63,9 @@ json layer_json(const Group & group, size_t layer) {
     }
     const auto t = static_cast<double>(group.tokens);
     result["r_share"] = result["r"].get<double>() / t;
-    result["gram_savings"] = 1.0 - (result["gram_entries"].get<double>() / (t * t));
+    if (result["gram_entries"].is_number()) {
+        result["gram_savings"] = 1.0 - (result["gram_entries"].get<double>() / (t * t));
+    }
     return result;
 }
 
