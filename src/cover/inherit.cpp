@@ -14,7 +14,7 @@ using namespace cover;
 
 using Tokens = std::vector<int32_t>;
 
-constexpr size_t links_together = 16;
+constexpr size_t links_together = pairs_together;
 
 void check_below(const TokenRows & rows, const Cover & below) {
     const auto outside = [&](int32_t token) { return token < 0 || token >= rows.tokens; };
@@ -54,7 +54,7 @@ class Inheritance {
     void assign_to(int32_t token, int32_t representative, float similarity);
     void start_cover();
     int32_t link_of(int32_t token) const;
-    void write_unit_rows(std::span<const int32_t> tokens, std::vector<float> & out) const;
+    void write_unit_rows(std::span<const int32_t> tokens, float * out) const;
     void test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows, std::span<float> similarity);
     Tokens broken_links(const Tokens & tokens);
     Inherited result(const Tokens & valid, const Tokens & fresh);
@@ -117,12 +117,12 @@ Inherited Inheritance::printed() {
 // for.
 void Inheritance::keep_valid_leaders() {
     start_cover();
-    const Led led = lead(choice, below.representatives, Columns(rows.size));
+    Led led = lead(choice, below.representatives, Columns(rows.size));
     for (size_t i = 0; i < below.representatives.size(); i++) {
         assign_to(below.representatives[i], led.assigned[i], led.similarity[i]);
     }
-    valid = led.leaders;
-    valid_columns.add_tokens(rows, valid, choice.team);
+    valid = std::move(led.leaders);
+    valid_columns = std::move(led.columns);
 }
 
 Inherited Inheritance::causal() {
@@ -149,10 +149,9 @@ int32_t Inheritance::link_of(int32_t token) const {
     return speaker < token ? speaker : -1;
 }
 
-void Inheritance::write_unit_rows(std::span<const int32_t> tokens, std::vector<float> & out) const {
-    out.resize(tokens.size() * static_cast<size_t>(rows.size));
-    for (size_t i = 0; i < tokens.size(); i++) {
-        kernel().write_unit_row(rows.row(tokens[i]), rows.size, out.data() + (i * static_cast<size_t>(rows.size)), segment);
+void Inheritance::write_unit_rows(std::span<const int32_t> tokens, float * out) const {
+    for (size_t i = 0; i < tokens.size(); i++, out += rows.size) {
+        kernel().write_unit_row(rows.row(tokens[i]), rows.size, out, segment);
     }
 }
 
@@ -160,29 +159,34 @@ void Inheritance::write_unit_rows(std::span<const int32_t> tokens, std::vector<f
 void Inheritance::test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows,
                              std::span<float> similarity) {
     thread_local std::vector<float> token_rows;
-    write_unit_rows(tokens, token_rows);
-    std::array<const float *, links_together> a = {};
-    std::array<const float *, links_together> b = {};
-    std::array<float, links_together> products = {};
-    const float * nothing = token_rows.data();
+    token_rows.resize(pairs_together * static_cast<size_t>(rows.size)); // the last few have stale neighbours
+    write_unit_rows(tokens, token_rows.data());
+    std::array<const float *, pairs_together> ends = {};
+    ends.fill(token_rows.data());
     for (size_t i = 0; i < tokens.size(); i++) {
-        const int32_t link = link_of(tokens[i]);
-        const auto place = std::lower_bound(valid.begin(), valid.end(), link) - valid.begin();
-        a[i] = token_rows.data() + (static_cast<int64_t>(i) * rows.size);
-        b[i] = link >= 0 ? valid_rows.data() + (place * rows.size) : nothing;
+        if (const int32_t link = link_of(tokens[i]); link >= 0) {
+            const auto place = std::lower_bound(valid.begin(), valid.end(), link) - valid.begin();
+            ends[i] = valid_rows.data() + (place * rows.size);
+        }
     }
-    kernel().multiply_pairs(rows.size, a.data(), b.data(), static_cast<int>(tokens.size()), products.data());
+    std::array<float, pairs_together> products = {};
+    kernel().multiply_pairs(rows.size, token_rows.data(), ends.data(), products.data());
     for (size_t i = 0; i < tokens.size(); i++) {
         const float product = choice.options.sign == Sign::kept ? products[i] : std::fabs(products[i]);
-        similarity[i] = b[i] != nothing ? product : -2.0F;
+        similarity[i] = ends[i] != token_rows.data() ? product : -2.0F;
     }
     choice.multiply_adds += tokens.size() * static_cast<uint64_t>(rows.size);
 }
 
 // Tests all links, keeps those that hold, returns the other tokens.
 Tokens Inheritance::broken_links(const Tokens & tokens) {
-    std::vector<float> valid_rows;
-    write_unit_rows(valid, valid_rows);
+    std::vector<float> valid_rows(valid.size() * static_cast<size_t>(rows.size));
+    const auto groups = (valid.size() + links_together - 1) / links_together;
+    choice.team.run(static_cast<int64_t>(groups), [&](int64_t group) {
+        const size_t first = static_cast<size_t>(group) * links_together;
+        write_unit_rows(std::span(valid).subspan(first, std::min(links_together, valid.size() - first)),
+                        valid_rows.data() + (first * static_cast<size_t>(rows.size)));
+    });
     std::vector<float> similarity(tokens.size());
     const auto chunks = (tokens.size() + links_together - 1) / links_together;
     choice.team.run(static_cast<int64_t>(chunks), [&](int64_t chunk) {

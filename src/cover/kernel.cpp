@@ -14,6 +14,27 @@
 #include <hwy/foreach_target.h> // compiles the rest once for each instruction set; must come before highway.h
 #include <hwy/highway.h>
 
+#ifndef CASCADE_MULTIPLY_PAIRS // once, for all targets to compile into their own
+#define CASCADE_MULTIPLY_PAIRS
+namespace cascade::cover {
+
+[[gnu::always_inline]] inline void multiply_pairs_inline(int64_t size, const float * a, const float * const * b,
+                                                         float * out) {
+    float sums[pairs_together] = {};
+    const float * others[pairs_together];
+    std::copy_n(b, pairs_together, others);
+    for (int64_t k = 0; k < size; k++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < pairs_together; i++) {
+            sums[i] = std::fma(a[(i * size) + k], others[i][k], sums[i]);
+        }
+    }
+    std::copy_n(sums, pairs_together, out);
+}
+
+} // namespace cascade::cover
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cascade::cover::HWY_NAMESPACE {
 
@@ -87,31 +108,8 @@ HWY_ATTR void take_best(const float * products, int64_t count, int32_t first, Si
 }
 
 // A sum in order waits for each of its additions; several pairs at a time hide that.
-HWY_ATTR void multiply_pairs(int64_t values, const float * const * a, const float * const * b, int count, float * out) {
-    constexpr int together = 8;
-    for (int first = 0; first < count; first += together) {
-        float sums[together] = {};
-        const int n = std::min(together, count - first);
-        if (n == together) {
-            const float * x[together];
-            const float * y[together];
-            std::copy_n(a + first, together, x);
-            std::copy_n(b + first, together, y);
-            for (int64_t k = 0; k < values; k++) {
-#pragma GCC unroll 8
-                for (int i = 0; i < together; i++) {
-                    sums[i] = std::fma(x[i][k], y[i][k], sums[i]);
-                }
-            }
-        } else {
-            for (int i = 0; i < n; i++) {
-                for (int64_t k = 0; k < values; k++) {
-                    sums[i] = std::fma(a[first + i][k], b[first + i][k], sums[i]);
-                }
-            }
-        }
-        std::copy_n(sums, n, out + first);
-    }
+HWY_ATTR void multiply_pairs(int64_t size, const float * HWY_RESTRICT a, const float * const * b, float * out) {
+    multiply_pairs_inline(size, a, b, out);
 }
 
 const char * target_name() {
@@ -174,14 +172,8 @@ void take_best(const float * products, int64_t count, int32_t first, Sign sign, 
     }
 }
 
-void multiply_pairs(int64_t values, const float * const * a, const float * const * b, int count, float * out) {
-    for (int i = 0; i < count; i++) {
-        float sum = 0.0F;
-        for (int64_t k = 0; k < values; k++) {
-            sum = std::fma(a[i][k], b[i][k], sum);
-        }
-        out[i] = sum;
-    }
+void multiply_pairs(int64_t size, const float * a, const float * const * b, float * out) {
+    multiply_pairs_inline(size, a, b, out);
 }
 
 } // namespace plain

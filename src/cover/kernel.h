@@ -2,7 +2,8 @@
 //
 // Columns stand in panels of `columns` unit rows: value k of column j at [k * columns + j]. Rows stand in packs of
 // `rows`, in segments of 16 values: value k of row i at [(k / 16) * 16 * rows + i * 16 + k % 16], so that packing moves
-// whole vectors. Missing columns of the last panel are zeros, missing rows of the last pack anything finite.
+// whole vectors. Missing rows of the last pack and missing
+// columns of the last panel are anything finite.
 // Every product sums its values in order, with fused multiply-adds in float: all kernels give the same bits.
 #pragma once
 
@@ -17,6 +18,8 @@ struct Best {
     float similarity = -2.0F; // below that of any pair
     int32_t column = -1;
 };
+
+constexpr int pairs_together = 8;
 
 struct Kernel {
     const char * name;
@@ -35,8 +38,8 @@ struct Kernel {
     // largest where it is larger than its best; of equal ones the first.
     void (*take_best)(const float * products, int64_t count, int32_t first, Sign sign, Best * best);
 
-    // Products of `count` pairs of unit rows.
-    void (*multiply_pairs)(int64_t values, const float * const * a, const float * const * b, int count, float * out);
+    // Products of pairs_together pairs: unit rows a, a + size, …, each with its own b.
+    void (*multiply_pairs)(int64_t size, const float * a, const float * const * b, float * out);
 };
 
 const Kernel & kernel();

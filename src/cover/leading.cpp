@@ -16,8 +16,7 @@ constexpr int64_t block_rows = 384;
 class Leading {
   public:
     Leading(Choice & a_choice, const Columns & those_given)
-        : choice(a_choice), given(those_given), found(choice.rows.size), block(choice.rows.size, block_rows),
-          best(block_rows), best_found(block_rows), given_limit(block_rows),
+        : choice(a_choice), given(those_given), found(choice.rows.size), block(choice.rows.size, block_rows), best(block_rows), best_found(block_rows), given_limit(block_rows),
           products(static_cast<size_t>(block_rows * product_stride)) {}
 
     Led run(std::span<const int32_t> sequence);
@@ -38,12 +37,12 @@ class Leading {
     std::vector<Best> best;       // among the given
     std::vector<Best> best_found; // among those found; columns of `found`
     std::vector<int32_t> given_limit;
-    const int64_t product_stride = block_rows + kernel().columns;
+    const int64_t product_stride = block_rows + (2 * kernel().columns);
     std::vector<float> products; // of the block's rows with its candidates
 };
 
 Led Leading::run(std::span<const int32_t> sequence) {
-    Led led;
+    Led led{ {}, Columns(choice.rows.size), {}, {} };
     led.assigned.reserve(sequence.size());
     led.similarity.reserve(sequence.size());
     for (size_t first = 0; first < sequence.size(); first += block_rows) {
@@ -55,6 +54,7 @@ Led Leading::run(std::span<const int32_t> sequence) {
     for (int32_t i = 0; i < found.count(); i++) {
         led.leaders.push_back(found.token(i));
     }
+    led.columns = std::move(found);
     return led;
 }
 
@@ -88,14 +88,14 @@ void Leading::compare_candidates(const std::vector<int64_t> & candidates) {
     if (candidates.empty()) {
         return;
     }
-    Columns columns(choice.rows.size);
-    block.copy_to(columns, candidates, choice.team);
-    choice.team.run(block.parts(), [&](int64_t part) {
-        block.multiply(part, columns, products.data(), product_stride, choice.multiply_adds);
-    });
     const int32_t first = found.count();
-    std::vector<int64_t> fresh; // the new leaders' rows
-    std::vector<size_t> fresh_columns;
+    const int32_t first_panel = first / kernel().columns;
+    block.copy_to(found, candidates, choice.team); // nearly all will stay
+    choice.team.run(block.parts(), [&](int64_t part) {
+        block.multiply(part, found, first_panel, products.data(), product_stride, choice.multiply_adds);
+    });
+    std::vector<int64_t> fresh;        // rows of the new leaders
+    std::vector<size_t> fresh_columns; // and where their products stand
     size_t next = 0;
     for (int64_t i = 0; i < block.count(); i++) {
         const float * row = products.data() + (i * product_stride);
@@ -105,7 +105,7 @@ void Leading::compare_candidates(const std::vector<int64_t> & candidates) {
         if (candidate && std::none_of(fresh_columns.begin(), fresh_columns.end(), similar_to)) {
             nearest_found = { 2.0F, first + static_cast<int32_t>(fresh.size()) }; // itself, nearer than any other
             fresh.push_back(i);
-            fresh_columns.push_back(next);
+            fresh_columns.push_back(static_cast<size_t>(first - (first_panel * kernel().columns)) + next);
         } else {
             for (size_t f = 0; f < fresh.size(); f++) {
                 take_better(row[fresh_columns[f]], first + static_cast<int32_t>(f), choice.options.sign, nearest_found);
@@ -113,7 +113,10 @@ void Leading::compare_candidates(const std::vector<int64_t> & candidates) {
         }
         next += candidate ? 1 : 0;
     }
-    block.copy_to(found, fresh, choice.team);
+    if (fresh.size() < candidates.size()) {
+        found.shrink(first);
+        block.copy_to(found, fresh, choice.team);
+    }
 }
 
 // Of equally similar ones the earliest token, wherever it comes from.

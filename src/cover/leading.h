@@ -31,6 +31,7 @@ std::vector<Best> nearest(Choice & choice, std::span<const int32_t> tokens, cons
 
 struct Led {
     std::vector<int32_t> leaders;  // found, ascending
+    Columns columns;               // of the leaders
     std::vector<int32_t> assigned; // for each token of the sequence: its nearest earlier leader, or itself
     std::vector<float> similarity;
 };

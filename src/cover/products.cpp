@@ -26,21 +26,21 @@ Floats aligned_floats(int64_t count) {
 
 void Columns::add_room(std::span<const int32_t> added) {
     tokens.insert(tokens.end(), added.begin(), added.end());
-    while (int64_t{ panel_count() } * ops.columns < count()) {
-        panels.push_back(aligned_floats(size * ops.columns));
-        std::fill_n(panels.back().get(), size * ops.columns, 0.0F);
+    while (static_cast<int32_t>(panels.size()) < panel_count()) {
+        panels.push_back(aligned_floats(size * kernel_in_use->columns));
+        std::fill_n(panels.back().get(), size * kernel_in_use->columns, 0.0F);
     }
 }
 
 void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
     std::vector<float> unit_row(static_cast<size_t>(size));
-    for (int64_t column = 0; column < ops.columns; column++) {
-        const int64_t index = (panel * ops.columns) + column;
+    for (int64_t column = 0; column < kernel_in_use->columns; column++) {
+        const int64_t index = (panel * kernel_in_use->columns) + column;
         if (index >= first && index < count()) {
-            ops.write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data(), segment);
+            kernel_in_use->write_unit_row(rows.row(token(static_cast<int32_t>(index))), size, unit_row.data(), segment);
             float * out = values_of(index);
             for (int64_t k = 0; k < size; k++) {
-                out[k * ops.columns] = unit_row[static_cast<size_t>(k)];
+                out[k * kernel_in_use->columns] = unit_row[static_cast<size_t>(k)];
             }
         }
     }
@@ -49,7 +49,7 @@ void Columns::fill_panel(const TokenRows & rows, int64_t panel, int64_t first) {
 void Columns::add_tokens(const TokenRows & rows, std::span<const int32_t> added, Team & team) {
     const int64_t first = count();
     add_room(added);
-    const int64_t first_panel = first / ops.columns;
+    const int64_t first_panel = first / kernel_in_use->columns;
     team.run(panel_count() - first_panel, [&](int64_t i) { fill_panel(rows, first_panel + i, first); });
 }
 
@@ -131,15 +131,16 @@ void RowBlock::find_best(int64_t index, const Columns & columns, std::span<const
     multiply_adds += done;
 }
 
-void RowBlock::multiply(int64_t index, const Columns & columns, float * out, int64_t stride, Count & multiply_adds) {
+void RowBlock::multiply(int64_t index, const Columns & columns, int32_t first_panel, float * out, int64_t stride,
+                        Count & multiply_adds) {
     const Part part = part_at(index);
     uint64_t done = 0;
     const int32_t wanted = columns.count_before(token(part.last - 1) + 1);
-    for (int32_t panel = 0; panel * ops.columns < wanted; panel++) {
+    for (int32_t panel = first_panel; panel * ops.columns < wanted; panel++) {
         done += multiply_panel(part, columns.panel(panel));
         for (int64_t i = part.first; i < part.last; i++) {
             std::copy_n(part.tile + ((i - part.first) * ops.columns), ops.columns,
-                        out + (i * stride) + (panel * ops.columns));
+                        out + (i * stride) + ((panel - first_panel) * ops.columns));
         }
     }
     multiply_adds += done;

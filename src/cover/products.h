@@ -24,22 +24,25 @@ class Columns {
   public:
     explicit Columns(int64_t row_size) : size(row_size) {}
 
+    // Takes out all but the first `kept` columns.
+    void shrink(int32_t kept) { tokens.resize(static_cast<size_t>(kept)); }
+
     void add_tokens(const TokenRows & rows, std::span<const int32_t> tokens, Team & team);
 
     int32_t count() const { return static_cast<int32_t>(tokens.size()); }
     int32_t token(int32_t column) const { return tokens[static_cast<size_t>(column)]; }
     int32_t count_before(int32_t token) const; // columns of smaller tokens; they must have been added in order
-    int32_t panel_count() const { return static_cast<int32_t>(panels.size()); }
+    int32_t panel_count() const { return (count() + kernel_in_use->columns - 1) / kernel_in_use->columns; }
     const float * panel(int32_t index) const { return panels[static_cast<size_t>(index)].get(); }
 
   private:
     friend class RowBlock;
     void add_room(std::span<const int32_t> added);
     void fill_panel(const TokenRows & rows, int64_t panel, int64_t first);
-    float * values_of(int64_t column) { return panels[static_cast<size_t>(column / ops.columns)].get() + (column % ops.columns); }
+    float * values_of(int64_t column) { return panels[static_cast<size_t>(column / kernel_in_use->columns)].get() + (column % kernel_in_use->columns); }
 
-    const int64_t size;
-    const Kernel & ops = kernel();
+    int64_t size;
+    const Kernel * kernel_in_use = &kernel();
     std::vector<Floats> panels;
     std::vector<int32_t> tokens;
 };
@@ -63,9 +66,10 @@ class RowBlock {
     void find_best(int64_t part, const Columns & columns, std::span<const int32_t> limit, Sign sign,
                    std::span<Best> best, Count & multiply_adds);
 
-    // Products of the part's rows with all columns up to their own tokens, and some more; row i at out + i * stride,
-    // which has room for whole panels.
-    void multiply(int64_t part, const Columns & columns, float * out, int64_t stride, Count & multiply_adds);
+    // Products of the part's rows with the columns of a panel and those after it, up to their own tokens and some
+    // more; row i at out + i * stride, which has room for whole panels.
+    void multiply(int64_t part, const Columns & columns, int32_t first_panel, float * out, int64_t stride,
+                  Count & multiply_adds);
 
     // Adds some of the rows, as they were packed, to the columns.
     void copy_to(Columns & columns, std::span<const int64_t> chosen, Team & team) const;

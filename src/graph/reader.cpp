@@ -144,9 +144,9 @@ class Reader {
         const ggml_tensor * value = layer.value_writes.empty() ? site.value : layer.value_writes.front().rows;
         if (!site.uses_cache() || !layer.key_writes.empty()) {
             const ggml_tensor * rotated = find_back(key, GGML_OP_ROPE);
-            layer.post_rotary_key = rotated != nullptr ? rotated : skip_views(key);
+            layer.post_rotary_key = rotated != nullptr ? rotated : same_rows_behind(key);
             layer.pre_rotary_key = rotated != nullptr ? rotated->src[0] : layer.post_rotary_key;
-            layer.new_value = skip_views(value);
+            layer.new_value = same_rows_behind(value);
         }
         const ggml_tensor * projection = find_back(site.query, GGML_OP_MUL_MAT);
         if (projection == nullptr || weight_of(projection) == nullptr) {

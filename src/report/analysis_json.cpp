@@ -16,7 +16,17 @@ namespace {
 using namespace analysis;
 using nlohmann::json;
 
-json number(double value) { return std::isnan(value) ? json(nullptr) : json(value); }
+// Counts as they are, other figures to six digits: more would only make files longer.
+json number(double value) {
+    if (std::isnan(value)) {
+        return nullptr;
+    }
+    if (value == std::floor(value)) {
+        return value;
+    }
+    const double unit = std::pow(10.0, std::floor(std::log10(std::fabs(value))) - 5.0);
+    return std::stod(fmt::format("{:.6g}", std::round(value / unit) * unit));
+}
 
 void add_estimate(json & object, const std::string & name, const std::vector<double> & values) {
     const Estimate figure = estimate(values);
