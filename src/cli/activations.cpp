@@ -14,6 +14,8 @@ namespace cascade::cli {
 
 namespace {
 
+constexpr const char * encoder_message = "a model with an encoder can't be analysed: give one that only generates text";
+
 llama_context_params context_params(int64_t tokens, int threads) {
     llama_context_params params = llama_context_default_params();
     params.n_ctx = static_cast<uint32_t>(tokens);
@@ -60,6 +62,9 @@ bool rows_are_packed(const ggml_tensor * tensor, int token_dim) {
 } // namespace
 
 ActivationStream::ActivationStream(llama_model * model, int64_t token_count, int threads) : tokens(token_count) {
+    if (llama_model_has_encoder(model)) {
+        throw std::runtime_error(encoder_message);
+    }
     llama_context_params params = context_params(tokens, threads);
     params.cb_eval = on_node;
     params.cb_eval_user_data = this;
@@ -69,6 +74,9 @@ ActivationStream::ActivationStream(llama_model * model, int64_t token_count, int
     if (!context) {
         throw std::runtime_error("the engine can't create a context of " + std::to_string(tokens) +
                                  " tokens: give a smaller one with -c");
+    }
+    if (llama_get_memory(context.get()) == nullptr) {
+        throw std::runtime_error(encoder_message);
     }
     const std::vector<llama_token> any(static_cast<size_t>(tokens), 0);
     look_at_graph(any);

@@ -42,6 +42,19 @@ const ggml_tensor * norm_behind(const ggml_tensor * tensor) {
     return nullptr;
 }
 
+// The tensor behind view ops that show all of it: one that shows a part is kept, as keys or values out of a fused
+// projection are. nullptr where they have no end.
+const ggml_tensor * same_rows_behind(const ggml_tensor * tensor) {
+    for (int steps = 0; steps < longest_walk; steps++) {
+        if (tensor == nullptr || !is_view_op(tensor) || tensor->src[0] == nullptr ||
+            ggml_nelements(tensor->src[0]) != ggml_nelements(tensor)) {
+            return tensor;
+        }
+        tensor = tensor->src[0];
+    }
+    return nullptr;
+}
+
 class Reader {
   public:
     explicit Reader(Nodes nodes) : index(nodes) {}
