@@ -4,6 +4,7 @@
 #include "report/paper.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>

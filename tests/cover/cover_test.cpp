@@ -4,6 +4,7 @@
 #include "cover/plain.h"
 #include "support/token_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
@@ -84,16 +85,15 @@ class EveryIsa : public testing::TestWithParam<const char *> {
 };
 
 TEST_P(EveryIsa, AgreesWithThePlainVersionToTheBit) {
-    int made = 0;
+    uint64_t made = 0;
     for (const int threads : { 1, 2, 4 }) {
         Team team(threads);
         for (const auto & shape : test::shapes()) {
-            for (const Sign sign : { Sign::ignored, Sign::kept }) {
-                for (const double tau : { 0.1, 0.3, 0.6 }) {
-                    SCOPED_TRACE(testing::Message() << shape << " tau " << tau << " threads " << threads);
-                    compare_all(MadeRows(shape, static_cast<uint64_t>(++made)), { tau, sign }, team);
-                    ASSERT_FALSE(testing::Test::HasFailure());
-                }
+            for (const double tau : { 0.1, 0.3, 0.6 }) {
+                const Sign sign = ++made % 2 == 0 ? Sign::kept : Sign::ignored;
+                SCOPED_TRACE(testing::Message() << shape << " tau " << tau << " threads " << threads);
+                compare_all(MadeRows(shape, made), { tau, sign }, team);
+                ASSERT_FALSE(testing::Test::HasFailure());
             }
         }
     }
