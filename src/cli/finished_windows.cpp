@@ -72,7 +72,7 @@ void FinishedWindows::read() {
     for (std::string line; std::getline(in, line);) {
         try {
             windows.push_back(report::window_from(nlohmann::json::parse(line)));
-        } catch (const std::exception &) { // a line cut short by a crash: that window is done again
+        } catch (const std::exception &) { // empty, or cut short by a crash: that window is done again
             continue;
         }
     }
@@ -89,8 +89,8 @@ const analysis::Window * FinishedWindows::find(int64_t tokens, int64_t index) co
 
 void FinishedWindows::add(const analysis::Window & window) {
     std::ofstream out(file, std::ios::app);
-    // Pieces of text may end inside a character.
-    out << report::window_json(window).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    // A line before it that a crash cut short has no end. Pieces of text may end inside a character.
+    out << "\n" << report::window_json(window).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     out.flush();
     if (!out) {
         throw std::runtime_error("can't write '" + file + "': make room there, or set XDG_CACHE_HOME elsewhere");

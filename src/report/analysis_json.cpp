@@ -29,6 +29,9 @@ json number(double value) {
     return std::stod(fmt::format("{:.6g}", std::round(value / unit) * unit));
 }
 
+// To the bit: what a later run goes on with.
+json kept(double value) { return std::isnan(value) ? json(nullptr) : json(value); }
+
 void add_estimate(json & object, const std::string & name, const std::vector<double> & values) {
     const Estimate figure = estimate(values);
     object[name] = number(figure.mean);
@@ -223,7 +226,7 @@ json window_json(const Window & window) {
         for (const Figures & figures : series.layers) {
             json values = json::array();
             for (const double value : figures.values) {
-                values.push_back(number(value));
+                values.push_back(kept(value));
             }
             layers.push_back(values);
         }
@@ -239,7 +242,7 @@ json window_json(const Window & window) {
     }
     return { { "tokens", window.tokens },     { "index", window.index },   { "series", series_list },
              { "similarity", similarity },    { "pieces", window.pieces }, { "seconds", window.seconds },
-             { "bare", number(window.bare_seconds) } };
+             { "bare", kept(window.bare_seconds) } };
 }
 
 Window window_from(const json & source) {
@@ -260,6 +263,9 @@ Window window_from(const json & source) {
             Figures figures;
             for (size_t i = 0; i < figure_count; i++) {
                 figures.values[i] = number_from(layer.at(i));
+            }
+            if (std::isnan(figures[Figure::r])) {
+                throw std::runtime_error("a layer without a number of representatives");
             }
             series.layers.push_back(figures);
         }
