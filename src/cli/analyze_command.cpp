@@ -6,10 +6,10 @@
 #include "report/analysis_page.h"
 #include "report/analysis_table.h"
 
+#include <algorithm>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
-#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
@@ -95,8 +95,16 @@ void write(const Flags & flags, const std::string & text) {
     }
 }
 
+// Before hours of work, not after.
+void check_writable(const std::string & file) {
+    if (!file.empty() && !std::ofstream(file, std::ios::app)) {
+        throw std::runtime_error("can't write '" + file + "'");
+    }
+}
+
 void run(const Flags & flags) {
     const AnalyzeOptions options = run_options(flags);
+    check_writable(flags.file);
     const Analyzed analyzed = analyze(options);
     if (!analyzed.windows.empty()) {
         report::AnalysisInfo info;
@@ -143,11 +151,15 @@ void add_choice_flags(CLI::App & command, Flags & flags) {
         ->delimiter(',')
         ->check(CLI::Range(0.001, 0.999))
         ->capture_default_str();
-    command.add_option("--source", flags.sources, "rows to choose on: residual, normalised, key (before rotation), value, all")
+    command
+        .add_option("--source", flags.sources,
+                    "rows to choose on: residual, normalised, key (before rotation), value, all")
         ->delimiter(',')
         ->check(CLI::IsMember(sources))
         ->capture_default_str();
-    command.add_option("--methods", flags.methods, "threshold, leader, inherit, causal, linked, adaptive, unvalidated, random, all")
+    command
+        .add_option("--methods", flags.methods,
+                    "threshold, leader, inherit, causal, linked, adaptive, unvalidated, random, all")
         ->delimiter(',')
         ->check(CLI::IsMember(methods))
         ->capture_default_str();
@@ -180,8 +192,8 @@ void add_output_flags(CLI::App & command, Flags & flags) {
 
 void add_analyze_command(CLI::App & program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App * command =
-        program.add_subcommand("analyze", "show which tokens speak for all, layer by layer, and what choosing them costs");
+    CLI::App * command = program.add_subcommand(
+        "analyze", "show which tokens speak for all, layer by layer, and what choosing them costs");
     add_input_flags(*command, *flags);
     add_choice_flags(*command, *flags);
     add_output_flags(*command, *flags);

@@ -148,17 +148,14 @@ class Run {
 int64_t Run::windows_of(int64_t length) const {
     const int32_t trained = llama_model_n_ctx_train(model.get());
     if (length > trained) {
-        throw std::runtime_error(fmt::format("the model was trained on {} tokens: give -c {} or less", trained, trained));
+        throw std::runtime_error(
+            fmt::format("the model was trained on {} tokens: give -c {} or less", trained, trained));
     }
     const auto available = static_cast<int64_t>(text.size()) / length;
     if (available == 0) {
         throw std::runtime_error(fmt::format("the text has {} tokens, fewer than one window of {}: give a longer text "
                                              "or a smaller -c",
                                              text.size(), length));
-    }
-    if (available < options.windows) {
-        fmt::print(stderr, "cascade: the text has {} windows of {} tokens, not {}\n", available, length,
-                   options.windows);
     }
     return std::min(available, options.windows);
 }
@@ -183,7 +180,8 @@ bool Run::run_window(ActivationStream & stream, int64_t index, bool first_length
     WindowAnalysis analysis(options, index, shown, team);
     ActivationListener listener;
     listener.on_rows = [&](int layer, Source source, const TokenRows & rows, int64_t heads) {
-        progress.show(fmt::format("T {}, window {}, layer {} of {}", window.tokens, index + 1, layer + 1, stream.layers()));
+        progress.show(
+            fmt::format("T {}, window {}, layer {} of {}", window.tokens, index + 1, layer + 1, stream.layers()));
         analysis.add_rows(source, rows, heads);
     };
     listener.on_attention = [&](int, const Attention & attention) { analysis.add_attention(attention, window.tokens); };
@@ -224,7 +222,12 @@ Analyzed Run::all() {
     result.architecture = metadata(model.get(), "general.architecture");
     result.layers = llama_model_n_layer(model.get());
     for (const int64_t length : options.lengths) {
-        result.wanted += windows_of(length);
+        const int64_t windows = windows_of(length);
+        result.wanted += windows;
+        if (windows < options.windows) {
+            fmt::print(stderr, "cascade: the text has {} windows of {} tokens, not {}\n", windows, length,
+                       options.windows);
+        }
     }
     for (const int64_t length : options.lengths) {
         run_length(length, result);
