@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -19,7 +21,8 @@ class Team {
 
     int size() const { return static_cast<int>(workers.size()) + 1; }
 
-    // Calls task(0) … task(tasks - 1), in any order, each once, and returns when all are done. Tasks must not throw.
+    // Calls task(0) … task(tasks - 1), in any order, each once, and returns when all are done. Where one throws, those
+    // not begun are left out, and the first exception is thrown on.
     void run(int64_t tasks, const std::function<void(int64_t)> & task);
 
   private:
@@ -34,6 +37,8 @@ class Team {
     std::atomic<uint32_t> round{ 0 };  // counts calls of run
     std::atomic<uint32_t> active{ 0 }; // workers that haven't finished this round
     std::atomic<bool> stopping{ false };
+    std::mutex failing;
+    std::exception_ptr failure; // of this round
 };
 
 } // namespace cascade

@@ -47,7 +47,7 @@ class Columns {
     std::vector<int32_t> tokens;
 };
 
-// A block of rows, packed. Its parts are independent, for threads to share: nothing here throws or allocates.
+// A block of rows, packed. Its parts are independent, for threads to share.
 class RowBlock {
   public:
     RowBlock(int64_t row_size, int64_t most_rows);

@@ -49,6 +49,7 @@ void Team::run(int64_t count, const std::function<void(int64_t)> & loop_body) {
         }
         return;
     }
+    failure = nullptr;
     task = &loop_body;
     tasks = count;
     next = 0;
@@ -60,11 +61,22 @@ void Team::run(int64_t count, const std::function<void(int64_t)> & loop_body) {
     for (uint32_t left = active; left != 0; left = active) {
         active.wait(left);
     }
+    if (failure != nullptr) {
+        std::rethrow_exception(failure);
+    }
 }
 
 void Team::take_tasks() {
-    for (int64_t i = next++; i < tasks; i = next++) {
-        (*task)(i);
+    try {
+        for (int64_t i = next++; i < tasks; i = next++) {
+            (*task)(i);
+        }
+    } catch (...) {
+        next = tasks;
+        const std::lock_guard lock(failing);
+        if (failure == nullptr) {
+            failure = std::current_exception();
+        }
     }
 }
 
