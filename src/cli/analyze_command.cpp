@@ -54,7 +54,9 @@ AnalyzeOptions run_options(const Flags & flags) {
         options.sources.push_back(static_cast<Source>(place));
     }
     for (const std::string & name : with_all(flags.methods, known_methods())) {
-        options.methods.push_back(*analysis::method_named(name));
+        if (const auto method = analysis::method_named(name)) {
+            options.methods.push_back(*method);
+        }
     }
     if (options.threads <= 0) {
         options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

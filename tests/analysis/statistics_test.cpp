@@ -51,6 +51,7 @@ TEST(Estimate, WhatWasNotMeasuredIsLeftOut) {
 TEST(Estimate, IntervalsOfManyWindows) {
     for (const auto & [count, quantile] : { std::pair{ 31, 2.042 }, std::pair{ 2000, 1.961 } }) {
         std::vector<double> values;
+        values.reserve(static_cast<size_t>(count));
         for (int i = 0; i < count; i++) {
             values.push_back(i % 2 == 0 ? 1.0 : -1.0);
         }

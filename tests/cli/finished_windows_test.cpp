@@ -105,8 +105,7 @@ TEST_F(FinishedWindowsTest, OtherLinesAreIgnored) {
     {
         std::ofstream file(first.path(), std::ios::app);
         file
-            << "\n\0\n"
-            << "not json\n[]\n{}\nnull\n"
+            << std::string("\n\0\n", 3) << "not json\n[]\n{}\nnull\n"
             << std::string(100000, '[') << "\n"
             << R"({"tokens": 64, "index": 5})" << "\n"
             << R"({"tokens": "64", "index": 6, "series": [], "similarity": [], "pieces": [], "seconds": 1, "bare": null})"

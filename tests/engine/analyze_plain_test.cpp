@@ -126,6 +126,7 @@ std::vector<double> largest_similarities(const Rows & rows, size_t size) {
         return sum;
     };
     std::vector<double> norms;
+    norms.reserve(tokens);
     for (size_t t = 0; t < tokens; t++) {
         norms.push_back(std::sqrt(product(t, t)));
     }
