@@ -38,9 +38,9 @@ namespace cascade::cover {
 HWY_BEFORE_NAMESPACE();
 namespace cascade::cover::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr hn::ScalableTag<float> tag;
 constexpr int lanes = static_cast<int>(HWY_LANES(float));

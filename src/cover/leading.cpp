@@ -37,7 +37,7 @@ class Leading {
     std::vector<Best> best;       // among the given
     std::vector<Best> best_found; // among those found; columns of `found`
     std::vector<int32_t> given_limit;
-    const int64_t product_stride = block_rows + (2 * kernel().columns);
+    const int64_t product_stride = block_rows + (int64_t{ 2 } * kernel().columns);
     std::vector<float> products; // of the block's rows with its candidates
 };
 
