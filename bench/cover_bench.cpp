@@ -63,7 +63,9 @@ class Rows {
     int64_t random_leader(int64_t token) {
         return static_cast<int64_t>(random() % static_cast<uint64_t>((token / every) + 1)) * every;
     }
-    void new_direction(int64_t token) { std::generate_n(row(token), view.size, [&] { return normal(random); }); }
+    void new_direction(int64_t token) {
+        std::generate_n(row(token), view.size, [&] { return normal(random); });
+    }
     void copy_with_noise(int64_t token, int64_t from) {
         for (int64_t k = 0; k < view.size; k++) {
             row(token)[k] = row(from)[k] + (0.2F * normal(random));
@@ -77,7 +79,8 @@ class Rows {
     std::normal_distribution<float> normal;
 };
 
-template <typename Work> double seconds(const Work & work) {
+template <typename Work>
+double seconds(const Work & work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -137,8 +140,7 @@ void linked_against_leader(benchmark::State & state) {
     std::vector<double> ratios;
     for ([[maybe_unused]] auto _ : state) {
         const double scratch = seconds([&] { benchmark::DoNotOptimize(leader_cover(made.rows(), {}, team)); });
-        const double ours =
-            seconds([&] { linked = inherit_cover(made.rows(), below, InheritForm::linked, {}, team); });
+        const double ours = seconds([&] { linked = inherit_cover(made.rows(), below, InheritForm::linked, {}, team); });
         state.SetIterationTime(ours);
         ratios.push_back(scratch / ours);
     }

@@ -78,8 +78,8 @@ def main():
         print(f"## {path.stem}: {analysis['model']}, {analysis['n_layer']} layers, {analysis['date']}\n")
         table(header, summary_rows(analysis["results"]))
         profile(analysis["results"])
-        if analysis["timing"]:
-            print(f"{analysis['timing']['ratio']:.2f} times the bare model's passes\n")
+        for timing in analysis["timing"] or []:
+            print(f"T {timing['tokens']}: {timing['ratio']:.2f} times the bare model's pass\n")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 // Two tokens are as similar as their rows' cosine (its absolute value, unless the sign is kept). With a threshold tau
 // in (0, 1), one token can speak for another where their similarity is at least 1 - tau^2.
 //
-// A cosine here is defined to the bit: rows are scaled to unit length in double and rounded to float, then multiplied
-// in the order of their values with fused multiply-adds in float. So covers are equal on every instruction set, for
-// any number of threads and for any blocking. That sum is good to about 1e-5: a tau below 0.01 has no meaning.
+// A cosine here is defined to the bit (src/cover/unit_row.h, plain.cpp): rows are scaled to unit length by a factor
+// found in double, then multiplied in the order of their values with fused multiply-adds in float. So covers are equal
+// on every instruction set, for any number of threads and for any blocking. That sum is good to about 1e-5: a tau below
+// 0.01 has no meaning.
 //
 // A row of zeros, or with a value that isn't finite, resembles nothing: it speaks for itself alone, in every method.
 #pragma once
@@ -56,7 +57,7 @@ struct Cover {
 
 // What a choice cost.
 struct Work {
-    uint64_t gram_entries = 0;  // as the paper counts: T^2 independently, T r with an inherited set of r
+    uint64_t gram_entries = 0;  // as the paper counts: T^2 for threshold, T r with an inherited set of r; leader: T r
     uint64_t multiply_adds = 0; // what was really multiplied, assignment included
 
     Work & operator+=(const Work & other) {
@@ -66,8 +67,9 @@ struct Work {
     }
 };
 
-// All of these throw std::invalid_argument where tau is not in (0, 1), where there are more than 2^31 - 1 tokens, or
-// where the cover of the layer below doesn't fit; `work`, where given, is added to.
+// All of these throw std::invalid_argument where tau is not in (0, 1), or so near to an end that 1 - tau^2 is 0 or 1,
+// where there are more than 2^31 - 1 tokens, or where the cover of the layer below doesn't fit; `work`, where given, is
+// added to.
 
 // Definition 1 to the letter: a token is a representative where its similarity to every earlier token is below the
 // threshold. Assigned to the nearest representative anywhere. No true cover: the similar earlier token need not be a
@@ -131,7 +133,8 @@ int64_t uncovered_tokens(const TokenRows & rows, std::span<const int32_t> repres
                          Team & team);
 
 // The instruction set that covers are computed with: "avx512", "avx2", "neon", …, or "plain". The best that the machine
-// has, unless the variable CASCADE_ISA or `use_isa` says otherwise. use_isa returns false for one that isn't there.
+// has, unless the variable CASCADE_ISA or `use_isa` says otherwise. use_isa returns false for one that isn't there, and
+// is not to be called while a cover is being chosen.
 const char * isa_in_use();
 bool use_isa(const char * name);
 std::vector<const char *> available_isas();

@@ -18,10 +18,9 @@ InheritForm form_of(Method method) {
     return method == Method::causal ? InheritForm::causal : InheritForm::linked;
 }
 
-// True covers by construction; the others are looked at.
+// True covers by construction; the others are looked at, adaptive because its tau is not the one asked for.
 bool covers_all(Method method) {
-    return method == Method::leader || method == Method::causal || method == Method::linked ||
-           method == Method::adaptive;
+    return method == Method::leader || method == Method::causal || method == Method::linked;
 }
 
 } // namespace
@@ -61,7 +60,6 @@ Chain::Step Chain::choose_inherited(Method method, const TokenRows & rows) {
     }
     cover_options.tau = own.tau;
     Inherited inherited = inherit_cover(rows, own.cover, form_of(method), cover_options, team, &step.work);
-    step.turnover = inherited.turnover();
     step.cover = std::move(inherited.cover);
     return step;
 }
@@ -109,7 +107,8 @@ Figures Chain::figures_of(Method method, const TokenRows & rows, const Step & st
         figures[Figure::jaccard_previous] = jaccard(before, set);
     }
     figures[Figure::jaccard_independent] = jaccard(reference, set);
-    figures[Figure::growth] = reference.empty() ? 1.0 : static_cast<double>(set.size()) / static_cast<double>(reference.size());
+    figures[Figure::growth] =
+        reference.empty() ? 1.0 : static_cast<double>(set.size()) / static_cast<double>(reference.size());
     figures[Figure::missed] = static_cast<double>(missing_from(set, reference));
     figures[Figure::uncovered] =
         covers_all(method) ? 0.0 : static_cast<double>(uncovered_tokens(rows, set, options.cover, team));
@@ -148,7 +147,9 @@ const Cover * Chain::cover(Method method) const {
     return own.wanted && layer > 0 ? &own.cover : nullptr;
 }
 
-void Chain::set_copy_error(Method method, double error) { state(method).series.layers.back()[Figure::copy_error] = error; }
+void Chain::set_copy_error(Method method, double error) {
+    state(method).series.layers.back()[Figure::copy_error] = error;
+}
 
 std::vector<Series> Chain::take_series() {
     std::vector<Series> result;

@@ -40,7 +40,6 @@ class Chain {
     struct Step {
         Cover cover;
         Work work;
-        double turnover = not_measured;
     };
     Step choose(Method method, const TokenRows & rows);
     Step choose_inherited(Method method, const TokenRows & rows);

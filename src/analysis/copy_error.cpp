@@ -70,7 +70,10 @@ double relative_difference(const Attention & copied, const Attention & own, std:
             }
         }
     }
-    return norm > 0.0 ? std::sqrt(difference / norm) : 0.0;
+    if (norm > 0.0) {
+        return std::sqrt(difference / norm);
+    }
+    return difference == 0.0 ? 0.0 : not_measured;
 }
 
 } // namespace

@@ -46,20 +46,10 @@ enum class Figure {
     copy_error, // of the attention's output under the paper's copying, relative to its norm
 };
 
-constexpr std::array figure_names = { "tau",
-                                      "r",
-                                      "adds",
-                                      "removes",
-                                      "turnover",
-                                      "jaccard_previous",
-                                      "jaccard_independent",
-                                      "growth",
-                                      "missed",
-                                      "uncovered",
-                                      "gram_entries",
-                                      "multiply_adds",
-                                      "seconds",
-                                      "copy_error" };
+constexpr std::array figure_names = {
+    "tau",    "r",      "adds",      "removes",      "turnover",      "jaccard_previous", "jaccard_independent",
+    "growth", "missed", "uncovered", "gram_entries", "multiply_adds", "seconds",          "copy_error"
+};
 constexpr size_t figure_count = figure_names.size();
 
 constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();

@@ -7,12 +7,12 @@ namespace cascade::analysis {
 
 namespace {
 
-// Two-sided 95 % quantiles of Student's t for 1, 2, … degrees of freedom; beyond, the normal's is near enough.
+// Two-sided 95 % quantiles of Student's t for 1, 2, … degrees of freedom; beyond, near enough.
 double student_95(size_t degrees) {
     constexpr std::array quantiles = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                                        2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
                                        2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042 };
-    return degrees <= quantiles.size() ? quantiles[degrees - 1] : 1.96;
+    return degrees <= quantiles.size() ? quantiles[degrees - 1] : 1.96 + (2.4 / static_cast<double>(degrees));
 }
 
 std::vector<double> measured(const Series & series, Figure figure) {

@@ -23,6 +23,7 @@ llama_context_params context_params(int64_t tokens, int threads) {
     params.n_threads = params.n_threads_batch = threads;
     // In the flash form queries, keys and output of an attention are in memory at the same time.
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    params.n_outputs_max = 1; // logits of all tokens would be the largest buffer by far
     params.no_perf = true;
     return params;
 }
@@ -57,6 +58,14 @@ bool rows_are_packed(const ggml_tensor * tensor, int token_dim) {
         expected *= static_cast<size_t>(tensor->ne[i]);
     }
     return tensor->type == GGML_TYPE_F32 && tensor->nb[token_dim] % sizeof(float) == 0;
+}
+
+// false: interrupted.
+bool succeeded(int decoded) {
+    if (decoded != 0 && !interrupted()) {
+        throw std::runtime_error("the engine failed on this window (llama_decode: " + std::to_string(decoded) + ")");
+    }
+    return !interrupted();
 }
 
 } // namespace
@@ -95,18 +104,30 @@ bool ActivationStream::on_node(ggml_tensor * tensor, bool ask, void * self) {
     }
     if (ask) {
         stream->nodes.push_back(tensor);
-        return stream->mode == Mode::listen && stream->taps.contains(stream->nodes.size() - 1);
+        const auto [first, last] = stream->taps.equal_range(stream->nodes.size() - 1);
+        return stream->mode == Mode::listen &&
+               std::any_of(first, last, [&](const auto & tap) { return stream->wanted(tap.second); });
     }
     try { // the engine is C
         const auto [first, last] = stream->taps.equal_range(stream->nodes.size() - 1);
         for (auto tap = first; tap != last; ++tap) {
-            stream->hand_over(tensor, tap->second);
+            if (stream->wanted(tap->second)) {
+                stream->hand_over(tensor, tap->second);
+            }
         }
         return !interrupted();
     } catch (...) {
         stream->failure = std::current_exception();
         return false;
     }
+}
+
+bool ActivationStream::wanted(const Tap & tap) const {
+    if (tap.attention) {
+        return listener->on_attention != nullptr;
+    }
+    return listener->on_rows != nullptr &&
+           std::find(listener->sources.begin(), listener->sources.end(), tap.source) != listener->sources.end();
 }
 
 int ActivationStream::decode(std::span<const llama_token> window, Mode as) {
@@ -126,8 +147,8 @@ void ActivationStream::look_at_graph(std::span<const llama_token> window) {
     decode(window, Mode::look);
     const graph::ModelGraph graph = graph::read_graph(nodes);
     layer_count = static_cast<int>(graph.layers.size());
-    if (layer_count == 0) {
-        throw std::runtime_error("no layers are recognised in this model: 'cascade graph' shows what is");
+    if (layer_count < llama_model_n_layer(llama_get_model(context.get()))) {
+        throw std::runtime_error("not all layers of this model are recognised: 'cascade graph' shows what is");
     }
     for (size_t i = 0; i < nodes.size(); i++) {
         tapped_names.emplace_back(nodes[i]->name);
@@ -163,13 +184,7 @@ bool ActivationStream::run(std::span<const llama_token> window, const Activation
     if (failure != nullptr) {
         std::rethrow_exception(failure);
     }
-    if (interrupted()) {
-        return false;
-    }
-    if (result != 0) {
-        throw std::runtime_error("the engine failed on this window (llama_decode: " + std::to_string(result) + ")");
-    }
-    return true;
+    return succeeded(result);
 }
 
 double ActivationStream::run_bare(std::span<const llama_token> window) {
@@ -177,7 +192,7 @@ double ActivationStream::run_bare(std::span<const llama_token> window) {
     const auto start = std::chrono::steady_clock::now();
     const int result = decode(window, Mode::bare);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result == 0 ? seconds : -1.0;
+    return succeeded(result) ? seconds : -1.0;
 }
 
 void ActivationStream::hand_over(const ggml_tensor * tensor, const Tap & tap) {
@@ -186,7 +201,7 @@ void ActivationStream::hand_over(const ggml_tensor * tensor, const Tap & tap) {
     }
     if (tap.attention) {
         hand_over_attention(tap.layer);
-    } else if (listener->on_rows) {
+    } else {
         listener->on_rows(tap.layer, tap.source, rows_of(tensor), tap.heads);
     }
 }
@@ -214,9 +229,6 @@ TokenRows ActivationStream::rows_of(const ggml_tensor * tensor) {
 
 // The sites found at the first look point to tensors of that pass; this pass has its own.
 void ActivationStream::hand_over_attention(int layer) {
-    if (!listener->on_attention) {
-        return;
-    }
     const graph::ModelGraph graph = graph::read_graph(nodes);
     if (static_cast<int>(graph.layers.size()) <= layer) {
         return;

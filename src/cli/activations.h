@@ -1,4 +1,5 @@
-// A model's activations, streamed: one pass over a window of text, each layer's rows handed over as they are computed, none kept.
+// A model's activations, streamed: one pass over a window of text, each layer's rows handed over as they are computed,
+// none kept.
 #pragma once
 
 #include "cascade/attention.h"
@@ -18,6 +19,7 @@ namespace cascade::cli {
 enum class Source { residual, normalised, key, value };
 
 struct ActivationListener {
+    std::vector<Source> sources = { Source::residual, Source::normalised, Source::key, Source::value }; // wanted
     // `heads`: of keys and values; 1 for the others. The rows live until this returns.
     std::function<void(int layer, Source source, const TokenRows & rows, int64_t heads)> on_rows;
     // After all rows of the layer; token t is row t. Not called where the attention can't be read.
@@ -49,6 +51,7 @@ class ActivationStream {
 
     static bool on_node(ggml_tensor * tensor, bool ask, void * self);
     static bool is_stopping(void * self);
+    bool wanted(const Tap & tap) const;
     void look_at_graph(std::span<const llama_token> window);
     int decode(std::span<const llama_token> window, Mode as);
     void hand_over(const ggml_tensor * tensor, const Tap & tap);
@@ -58,9 +61,8 @@ class ActivationStream {
     llama_context_ptr context;
     int64_t tokens;
     int layer_count = 0;
-    bool looked = false;
     Mode mode = Mode::look;
-    std::vector<ggml_tensor *> nodes; // that the scheduler asked about in this pass, in order
+    std::vector<ggml_tensor *> nodes;          // that the scheduler asked about in this pass, in order
     std::unordered_multimap<size_t, Tap> taps; // by position in that order
     std::vector<std::string> tapped_names;     // by position, to see that a later pass has the same graph
     const ActivationListener * listener = nullptr;

@@ -11,6 +11,7 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <ctime>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
@@ -45,6 +46,18 @@ Names with_all(Names names, const Names & known) {
     return all ? known : names;
 }
 
+// The same setting twice would count as two windows.
+template <typename Value>
+std::vector<Value> without_repeats(const std::vector<Value> & values) {
+    std::vector<Value> result;
+    for (const Value & value : values) {
+        if (std::find(result.begin(), result.end(), value) == result.end()) {
+            result.push_back(value);
+        }
+    }
+    return result;
+}
+
 AnalyzeOptions run_options(const Flags & flags) {
     AnalyzeOptions options = flags.run;
     options.sign = flags.sign == "signed" ? Sign::kept : Sign::ignored;
@@ -58,6 +71,8 @@ AnalyzeOptions run_options(const Flags & flags) {
             options.methods.push_back(*method);
         }
     }
+    options.lengths = without_repeats(options.lengths);
+    options.taus = without_repeats(options.taus);
     if (options.threads <= 0) {
         options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     }
@@ -107,6 +122,9 @@ void check_writable(const std::string & file) {
 void run(const Flags & flags) {
     const AnalyzeOptions options = run_options(flags);
     check_writable(flags.file);
+    if (flags.output == "html") {
+        report::check_page(); // before the work, not after it
+    }
     const Analyzed analyzed = analyze(options);
     if (!analyzed.windows.empty()) {
         report::AnalysisInfo info;
@@ -122,7 +140,9 @@ void run(const Flags & flags) {
         info.complete = analyzed.complete();
         write(flags, rendered(flags, report::analysis_json(info, analyzed.windows)));
     }
-    if (!analyzed.complete()) {
+    if (analyzed.complete()) {
+        std::filesystem::remove(analyzed.kept_in);
+    } else {
         fmt::print(stderr, "cascade: stopped after {} of {} windows; the same command with --resume goes on\n",
                    analyzed.windows.size(), analyzed.wanted);
         throw CLI::RuntimeError(interrupted_exit);
@@ -151,7 +171,7 @@ void add_choice_flags(CLI::App & command, Flags & flags) {
     methods.emplace_back("all");
     command.add_option("--tau", flags.run.taus, "Gram threshold; several for a sweep: 0.1,0.3")
         ->delimiter(',')
-        ->check(CLI::Range(0.001, 0.999))
+        ->check(CLI::Range(0.01, 0.99))
         ->capture_default_str();
     command
         .add_option("--source", flags.sources,

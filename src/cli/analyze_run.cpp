@@ -53,9 +53,6 @@ class WindowAnalysis {
         : options(some_options), index(window_index), keep_sets(shown), team(a_team) {}
 
     void add_rows(Source source, const TokenRows & rows, int64_t heads) {
-        if (std::find(options.sources.begin(), options.sources.end(), source) == options.sources.end()) {
-            return;
-        }
         const bool split = options.per_head && heads > 1;
         const int64_t parts = split ? heads : 1;
         for (int64_t part = 0; part < parts; part++) {
@@ -68,9 +65,6 @@ class WindowAnalysis {
 
     // A cover of one head says nothing about copying all of them.
     void add_attention(const Attention & attention, int64_t tokens) {
-        if (options.copy_samples <= 0) {
-            return;
-        }
         const auto sample = analysis::spread_sample(tokens, options.copy_samples);
         for (auto & [name, entries] : chains) {
             for (Entry & entry : entries) {
@@ -174,17 +168,23 @@ bool Run::run_window(ActivationStream & stream, int64_t index, bool first_length
     const Tokens tokens = window_tokens(model.get(), text, window.tokens, index);
     const bool shown = first_length && index == 0 && window.tokens <= longest_shown;
     if (options.timing && index == 0) {
+        stream.run_bare(tokens); // the first pass also pays for fresh memory
         window.bare_seconds = stream.run_bare(tokens);
     }
     const auto start = std::chrono::steady_clock::now();
     WindowAnalysis analysis(options, index, shown, team);
     ActivationListener listener;
+    listener.sources = options.sources;
     listener.on_rows = [&](int layer, Source source, const TokenRows & rows, int64_t heads) {
         progress.show(
             fmt::format("T {}, window {}, layer {} of {}", window.tokens, index + 1, layer + 1, stream.layers()));
         analysis.add_rows(source, rows, heads);
     };
-    listener.on_attention = [&](int, const Attention & attention) { analysis.add_attention(attention, window.tokens); };
+    if (options.copy_samples > 0) {
+        listener.on_attention = [&](int, const Attention & attention) {
+            analysis.add_attention(attention, window.tokens);
+        };
+    }
     if (!stream.run(tokens, listener)) {
         return false;
     }
@@ -233,10 +233,7 @@ Analyzed Run::all() {
         run_length(length, result);
     }
     progress.clear();
-    result.state = finished.path();
-    if (result.complete()) {
-        finished.remove();
-    }
+    result.kept_in = finished.path();
     return result;
 }
 

@@ -32,8 +32,8 @@ struct Analyzed {
     std::vector<analysis::Window> windows;
     std::string architecture;
     int layers = 0;
-    int64_t wanted = 0; // windows of all lengths
-    std::string state;  // where finished windows are kept while it isn't complete
+    int64_t wanted = 0;  // windows of all lengths
+    std::string kept_in; // the file of finished windows, to be removed when all is written
     bool complete() const { return static_cast<int64_t>(windows.size()) == wanted; }
 };
 

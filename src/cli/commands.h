@@ -1,4 +1,4 @@
-// The subcommands: each adds itself to the program and returns what runs it.
+// The subcommands: each adds itself to the program.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -1,10 +1,14 @@
 #include "cli/engine.h"
 
+#include "cli/interrupt.h"
+
 #include "ggml-backend.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 
 namespace cascade::cli {
@@ -12,7 +16,7 @@ namespace cascade::cli {
 namespace {
 
 void print_errors(ggml_log_level level, const char * text, void *) {
-    if (level == GGML_LOG_LEVEL_ERROR) {
+    if (level == GGML_LOG_LEVEL_ERROR && !interrupted()) { // being stopped is no failure
         std::fputs(text, stderr);
     }
 }
@@ -39,6 +43,7 @@ void log_errors_only() { llama_log_set(print_errors, nullptr); }
 void log_nothing() { llama_log_set(print_nothing, nullptr); }
 
 void start_engine() {
+    setenv("GGML_CASCADE", "off", 0); // where GGML_BACKEND_PATH loads our own plugin, the engine is still the bare one
     log_errors_only();
     load_backends();
     llama_backend_init();
@@ -67,10 +72,13 @@ std::vector<llama_token> tokenise(const llama_model * model, const std::string &
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
         throw std::runtime_error("the model has no tokeniser");
     }
+    if (text.size() > std::numeric_limits<int32_t>::max() - 8) {
+        throw std::runtime_error("the text is longer than 2 GiB: give a part of it");
+    }
     const auto length = static_cast<int32_t>(text.size());
     std::vector<llama_token> tokens(text.size() + 8);
-    const int32_t count = llama_tokenize(vocab, text.data(), length, tokens.data(), static_cast<int32_t>(tokens.size()),
-                                         false, false);
+    const int32_t count =
+        llama_tokenize(vocab, text.data(), length, tokens.data(), static_cast<int32_t>(tokens.size()), false, false);
     if (count < 0) {
         throw std::runtime_error("the text can't be tokenised");
     }

@@ -30,9 +30,10 @@ std::string identity(const std::string & path) {
                        fs::last_write_time(path).time_since_epoch().count());
 }
 
-// Everything that a window's figures depend on, but which window it is.
+// Everything that a window's figures and their order depend on, but which window it is.
 std::string settings_of(const AnalyzeOptions & options) {
-    std::string text = identity(options.model) + "\n" + identity(options.text);
+    std::string text = identity(options.model) + "\n" + identity(options.text) + "\n" CASCADE_BUILD "\n";
+    text += fmt::format("{}", fmt::join(analysis::figure_names, " "));
     text += fmt::format("\n{} {} {} {} {} {}", fmt::join(options.taus, ","), options.sign == Sign::kept,
                         options.per_head, options.copy_samples, options.seed, options.timing);
     for (const Source source : options.sources) {
@@ -55,15 +56,15 @@ uint64_t hash(const std::string & text) {
 
 } // namespace
 
-FinishedWindows::FinishedWindows(const AnalyzeOptions & options) {
+FinishedWindows::FinishedWindows(const AnalyzeOptions & options) : forget_others(!options.resume) {
     const fs::path directory = cache_directory();
     file = (directory / fmt::format("analyze-{:016x}.jsonl", hash(settings_of(options)))).string();
     std::error_code ignored;
     fs::create_directories(directory, ignored);
     if (options.resume) {
         read();
-    } else {
-        remove();
+    } else if (fs::exists(file, ignored)) {
+        fmt::print(stderr, "cascade: an interrupted run of these settings is there; --resume goes on with it\n");
     }
 }
 
@@ -88,18 +89,14 @@ const analysis::Window * FinishedWindows::find(int64_t tokens, int64_t index) co
 }
 
 void FinishedWindows::add(const analysis::Window & window) {
-    std::ofstream out(file, std::ios::app);
+    std::ofstream out(file, forget_others ? std::ios::trunc : std::ios::app);
+    forget_others = false;
     // A line before it that a crash cut short has no end. Pieces of text may end inside a character.
     out << "\n" << report::window_json(window).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     out.flush();
     if (!out) {
         throw std::runtime_error("can't write '" + file + "': make room there, or set XDG_CACHE_HOME elsewhere");
     }
-}
-
-void FinishedWindows::remove() const {
-    std::error_code ignored;
-    fs::remove(file, ignored);
 }
 
 } // namespace cascade::cli

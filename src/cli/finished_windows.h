@@ -12,19 +12,19 @@ struct AnalyzeOptions;
 
 class FinishedWindows {
   public:
-    // Reads those of an earlier run with the same model, text and settings where options.resume asks for it; forgets
-    // them otherwise. Throws std::runtime_error where the file can't be written.
+    // Reads those of an earlier run of this program with the same model, text and settings where options.resume asks
+    // for it. Otherwise they are forgotten with the first window added.
     explicit FinishedWindows(const AnalyzeOptions & options);
 
     const analysis::Window * find(int64_t tokens, int64_t index) const;
     void add(const analysis::Window & window);
-    void remove() const;
     const std::string & path() const { return file; }
 
   private:
     void read();
 
     std::string file;
+    bool forget_others;
     std::vector<analysis::Window> windows;
 };
 

@@ -35,8 +35,7 @@ void run(const GraphOptions & options) {
     probe_options.flash_attention = flash_type(options.flash_attention);
     const auto probe = probe_model(probe_options);
     const graph::ModelGraph graph = graph::read_graph(probe->nodes);
-    const report::GraphSummary summary = { file_name(options.model),
-                                           probe->architecture, probe->sliding_window,
+    const report::GraphSummary summary = { file_name(options.model), probe->architecture, probe->sliding_window,
                                            static_cast<int>(probe->nodes.size()) };
     if (options.output == "json") {
         fmt::print("{}\n", report::graph_json(graph, summary).dump(2));

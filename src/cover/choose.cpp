@@ -66,12 +66,8 @@ Cover leader_cover(const TokenRows & rows, const CoverOptions & options, Team & 
     Choice choice{ rows, options, team };
     choice.check();
     Led led = lead(choice, all_tokens(rows.tokens), Columns(rows.size));
-    // The paper has no count for it; by its rule, the pairs that are compared.
-    uint64_t pairs = 0;
-    for (const int32_t leader : led.leaders) {
-        pairs += static_cast<uint64_t>(rows.tokens - 1 - leader);
-    }
-    add_work(work, pairs, choice);
+    // The paper has no count for it; as it counts a triangle of pairs by its rectangle elsewhere, T r.
+    add_work(work, static_cast<uint64_t>(rows.tokens) * led.leaders.size(), choice);
     return { std::move(led.leaders), std::move(led.assigned), std::move(led.similarity) };
 }
 

@@ -14,7 +14,7 @@ using namespace cover;
 
 using Tokens = std::vector<int32_t>;
 
-constexpr size_t links_together = pairs_together;
+constexpr size_t links_together = pairs_together; // as size_t, to count with
 
 void check_below(const TokenRows & rows, const Cover & below) {
     const auto outside = [&](int32_t token) { return token < 0 || token >= rows.tokens; };
@@ -55,7 +55,8 @@ class Inheritance {
     void start_cover();
     int32_t link_of(int32_t token) const;
     void write_unit_rows(std::span<const int32_t> tokens, float * out) const;
-    void test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows, std::span<float> similarity);
+    void test_links(std::span<const int32_t> tokens, const std::vector<float> & valid_rows,
+                    std::span<float> similarity);
     Tokens broken_links(const Tokens & tokens);
     Inherited result(const Tokens & valid, const Tokens & fresh);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <hwy/cache_control.h>
@@ -118,6 +119,8 @@ const char * target_name() {
         return "avx2";
     case HWY_AVX3:
         return "avx512";
+    case HWY_NEON:
+        return "neon";
     default:
         return hwy::TargetName(HWY_TARGET);
     }
@@ -218,6 +221,9 @@ const Kernel * kernel_named(const char * name) {
 const Kernel * first_choice() {
     const char * wanted = std::getenv("CASCADE_ISA");
     const Kernel * named = wanted != nullptr ? kernel_named(wanted) : nullptr;
+    if (wanted != nullptr && named == nullptr) {
+        std::fprintf(stderr, "cascade: CASCADE_ISA=%s is not there; using %s\n", wanted, kernels().front().name);
+    }
     return named != nullptr ? named : &kernels().front();
 }
 

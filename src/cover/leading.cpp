@@ -16,7 +16,8 @@ constexpr int64_t block_rows = 384;
 class Leading {
   public:
     Leading(Choice & a_choice, const Columns & those_given)
-        : choice(a_choice), given(those_given), found(choice.rows.size), block(choice.rows.size, block_rows), best(block_rows), best_found(block_rows), given_limit(block_rows),
+        : choice(a_choice), given(those_given), found(choice.rows.size), block(choice.rows.size, block_rows),
+          best(block_rows), best_found(block_rows), given_limit(block_rows),
           products(static_cast<size_t>(block_rows * product_stride)) {}
 
     Led run(std::span<const int32_t> sequence);

@@ -39,7 +39,9 @@ class Columns {
     friend class RowBlock;
     void add_room(std::span<const int32_t> added);
     void fill_panel(const TokenRows & rows, int64_t panel, int64_t first);
-    float * values_of(int64_t column) { return panels[static_cast<size_t>(column / kernel_in_use->columns)].get() + (column % kernel_in_use->columns); }
+    float * values_of(int64_t column) {
+        return panels[static_cast<size_t>(column / kernel_in_use->columns)].get() + (column % kernel_in_use->columns);
+    }
 
     int64_t size;
     const Kernel * kernel_in_use = &kernel();

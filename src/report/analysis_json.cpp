@@ -112,7 +112,7 @@ json summary_json(const Group & group) {
     return result;
 }
 
-json group_json(const Group & group, const std::string & architecture) {
+json group_json(const Group & group, const AnalysisInfo & info) {
     const Series & first = *group.series.front();
     size_t layers = first.layers.size();
     for (const Series * series : group.series) {
@@ -129,7 +129,8 @@ json group_json(const Group & group, const std::string & architecture) {
              { "windows", group.series.size() },
              { "layers", list },
              { "summary", summary_json(group) },
-             { "paper", paper_figures(architecture, first.method) } };
+             { "paper", paper_figures({ info.architecture, info.layers, group.tokens, first.source, first.tau,
+                                        info.sign, first.method }) } };
 }
 
 json similarity_json(std::span<const Window> windows) {
@@ -177,20 +178,18 @@ json sample_json(std::span<const Window> windows) {
     return { { "tokens", shown->tokens }, { "pieces", shown->pieces }, { "sets", sets } };
 }
 
-// Only windows that were also run bare.
+// Windows that were also run bare, one for each length.
 json timing_json(std::span<const Window> windows) {
-    double bare = 0.0;
-    double ours = 0.0;
+    json list = json::array();
     for (const Window & window : windows) {
         if (!std::isnan(window.bare_seconds)) {
-            bare += window.bare_seconds;
-            ours += window.seconds;
+            list.push_back({ { "tokens", window.tokens },
+                             { "bare_seconds", number(window.bare_seconds) },
+                             { "analysis_seconds", number(window.seconds) },
+                             { "ratio", number(window.seconds / window.bare_seconds) } });
         }
     }
-    if (bare == 0.0) {
-        return nullptr;
-    }
-    return { { "bare_seconds", bare }, { "analysis_seconds", ours }, { "ratio", ours / bare } };
+    return list;
 }
 
 } // namespace
@@ -198,7 +197,7 @@ json timing_json(std::span<const Window> windows) {
 json analysis_json(const AnalysisInfo & info, std::span<const Window> windows) {
     json results = json::array();
     for (const Group & group : groups_of(windows)) {
-        results.push_back(group_json(group, info.architecture));
+        results.push_back(group_json(group, info));
     }
     return { { "kind", "cascade-analysis" },
              { "version", 1 },
@@ -240,8 +239,8 @@ json window_json(const Window & window) {
     for (const LayerSimilarity & one : window.similarity) {
         similarity.push_back({ { "source", one.source }, { "tau", one.tau }, { "jaccard", one.jaccard } });
     }
-    return { { "tokens", window.tokens },     { "index", window.index },   { "series", series_list },
-             { "similarity", similarity },    { "pieces", window.pieces }, { "seconds", window.seconds },
+    return { { "tokens", window.tokens },          { "index", window.index },   { "series", series_list },
+             { "similarity", similarity },         { "pieces", window.pieces }, { "seconds", window.seconds },
              { "bare", kept(window.bare_seconds) } };
 }
 
@@ -271,8 +270,17 @@ Window window_from(const json & source) {
         }
         window.series.push_back(std::move(series));
     }
+    if (window.series.empty()) {
+        throw std::runtime_error("a window without figures");
+    }
     for (const json & one : source.at("similarity")) {
-        window.similarity.push_back({ one.at("source"), one.at("tau"), one.at("jaccard") });
+        LayerSimilarity similarity{ one.at("source"), one.at("tau"), one.at("jaccard") };
+        for (const auto & row : similarity.jaccard) {
+            if (row.size() != similarity.jaccard.size() || row.size() != window.series.front().layers.size()) {
+                throw std::runtime_error("a matrix of another size");
+            }
+        }
+        window.similarity.push_back(std::move(similarity));
     }
     return window;
 }

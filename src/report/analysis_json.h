@@ -18,7 +18,7 @@ struct AnalysisInfo {
     std::string isa;
     std::string sign;
     int layers = 0;
-    int64_t windows = 0; // wanted for each length
+    int64_t windows = 0; // wanted, of all lengths
     bool complete = true;
 };
 

@@ -49,6 +49,8 @@ std::string_view file_part(std::string_view name) {
 
 } // namespace
 
+void check_page() { file_part("echarts.min.js"); }
+
 std::string analysis_page(const nlohmann::json & analysis) {
     constexpr std::string_view open = "<!--part ";
     constexpr std::string_view close = "-->";

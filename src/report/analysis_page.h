@@ -10,4 +10,7 @@ namespace cascade::report {
 // trusted. Throws std::runtime_error where the program was built without the plot library.
 std::string analysis_page(const nlohmann::json & analysis);
 
+// The same complaint, before the work that a page is to show.
+void check_page();
+
 } // namespace cascade::report

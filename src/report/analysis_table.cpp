@@ -63,11 +63,11 @@ std::string summary_table(const json & results, const json & of) {
         if (same_case(result, of)) {
             table.add(summary_row(result.at("method"), result.at("summary")));
             if (const json paper = field(result, "paper"); paper.is_object()) {
-                table.add(summary_row("  paper: " + paper.at("model").get<std::string>(), paper));
+                table.add(summary_row("paper: " + paper.at("model").get<std::string>(), paper));
             }
         }
     }
-    return fmt::format("T = {}, source {}, tau = {}, windows {}\n\n{}\n", of.at("tokens").get<int64_t>(),
+    return fmt::format("### T = {}, source {}, tau = {}, windows {}\n\n{}\n", of.at("tokens").get<int64_t>(),
                        of.at("source").get<std::string>(), of.at("tau").get<double>(), of.at("windows").get<int64_t>(),
                        table.text());
 }
@@ -83,9 +83,8 @@ json paper_layer(const json & result, int64_t layer) {
 
 std::string layer_table(const json & result) {
     const bool with_paper = field(result, "paper").is_object();
-    std::vector<std::string> header = { "layer",     "r",       "r/T",   "adds",   "removes",    "turnover",
-                                        "Jaccard",   "to ind.", "grown", "missed", "Gram saved", "copy error",
-                                        "seconds" };
+    std::vector<std::string> header = { "layer",   "r",     "r/T",    "adds",       "removes",    "turnover", "Jaccard",
+                                        "to ind.", "grown", "missed", "Gram saved", "copy error", "seconds" };
     if (with_paper) {
         header.insert(header.end(), { "paper r", "paper Jaccard", "paper turnover" });
     }
@@ -111,7 +110,7 @@ std::string layer_table(const json & result) {
         }
         table.add(std::move(row));
     }
-    return fmt::format("{}, T = {}, source {}, tau = {}\n\n{}\n", result.at("method").get<std::string>(),
+    return fmt::format("### {}, T = {}, source {}, tau = {}\n\n{}\n", result.at("method").get<std::string>(),
                        result.at("tokens").get<int64_t>(), result.at("source").get<std::string>(),
                        result.at("tau").get<double>(), table.text());
 }
@@ -125,10 +124,9 @@ std::string csv_number(const json & value) {
 } // namespace
 
 std::string analysis_table(const json & analysis, const std::vector<std::string> & layers_of) {
-    std::string text =
-        fmt::format("{} ({}, {} layers) on {}\n\n", analysis.at("model").get<std::string>(),
-                    analysis.at("architecture").get<std::string>(), analysis.at("n_layer").get<int64_t>(),
-                    analysis.at("text").get<std::string>());
+    std::string text = fmt::format("## {} ({}, {} layers) on {}\n\n", analysis.at("model").get<std::string>(),
+                                   analysis.at("architecture").get<std::string>(),
+                                   analysis.at("n_layer").get<int64_t>(), analysis.at("text").get<std::string>());
     const json & results = analysis.at("results");
     for (size_t i = 0; i < results.size(); i++) {
         const bool first = std::none_of(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(i),
@@ -140,10 +138,10 @@ std::string analysis_table(const json & analysis, const std::vector<std::string>
             text += layer_table(result);
         }
     }
-    if (const json timing = field(analysis, "timing"); timing.is_object()) {
-        text += fmt::format("{:.2f} times the bare model's pass ({:.1f} s against {:.1f} s)\n",
-                            timing.at("ratio").get<double>(), timing.at("analysis_seconds").get<double>(),
-                            timing.at("bare_seconds").get<double>());
+    for (const json & timing : field(analysis, "timing")) {
+        text += fmt::format("T = {}: {:.2f} times the bare model's pass ({:.1f} s against {:.1f} s)\n",
+                            timing.at("tokens").get<int64_t>(), timing.at("ratio").get<double>(),
+                            timing.at("analysis_seconds").get<double>(), timing.at("bare_seconds").get<double>());
     }
     return text;
 }

@@ -89,12 +89,12 @@ std::string extras(const graph::AttentionSite & site) {
     return text;
 }
 
-// Sites that share an input stand together; a bar parts them from the next.
+// Sites that share an input stand together; a semicolon parts them from the next.
 std::string linear_text(const std::vector<graph::LinearSite> & sites) {
     std::string text;
     for (size_t i = 0; i < sites.size(); i++) {
         const bool same = i > 0 && sites[i].input_group == sites[i - 1].input_group;
-        text += (i == 0 ? "" : (same ? " " : " | ")) + sites[i].name;
+        text += (i == 0 ? "" : (same ? " " : "; ")) + sites[i].name;
     }
     return text;
 }

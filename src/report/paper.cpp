@@ -46,7 +46,7 @@ json independent_gptj() {
                  { { "layer", 21 }, { "r", 232 }, { "jaccard_previous", 0.991 } },
                  { { "layer", 25 }, { "r", 225 } },
                  { { "layer", 26 }, { "r", 221 }, { "jaccard_previous", 0.982 } },
-                 { { "layer", 27 }, { "r", 207 } } } } };
+                 { { "layer", 27 }, { "r", 207 }, { "jaccard_previous", 0.937 } } } } };
 }
 
 json independent_opt() {
@@ -78,7 +78,6 @@ json inherited_layer(int layer, int r, int adds, int removes, double turnover) {
 json inherited_gptj() {
     return { { "model", "GPT-J 6B" },
              { "gram_savings", 0.52 },
-             { "deep_growth", 1.11 },
              { "layers",
                { { { "layer", 0 }, { "r", 69 } },
                  inherited_layer(1, 200, 131, 0, 1.90),
@@ -95,21 +94,20 @@ json inherited_gptj() {
 
 } // namespace
 
-json paper_figures(const std::string & architecture, Method method) {
-    if (method != Method::threshold && method != Method::inherit) {
+json paper_figures(const PaperSetting & setting) {
+    const bool independent = setting.method == Method::threshold;
+    if ((!independent && setting.method != Method::inherit) || setting.tokens != 512 || setting.tau != 0.30 ||
+        setting.source != "residual" || setting.sign != "absolute") {
         return nullptr;
     }
-    const bool independent = method == Method::threshold;
-    if (architecture == "gpt2") {
-        return independent ? independent_gpt2()
-                           : json{ { "model", "GPT-2 124M" }, { "gram_savings", 0.22 }, { "deep_growth", 1.32 } };
+    if (setting.architecture == "gpt2" && setting.layers == 12) {
+        return independent ? independent_gpt2() : json{ { "model", "GPT-2 124M" }, { "gram_savings", 0.22 } };
     }
-    if (architecture == "gptj") {
+    if (setting.architecture == "gptj" && setting.layers == 28) {
         return independent ? independent_gptj() : inherited_gptj();
     }
-    if (architecture == "opt") {
-        return independent ? independent_opt()
-                           : json{ { "model", "OPT 6.7B" }, { "gram_savings", 0.63 }, { "deep_growth", 1.18 } };
+    if (setting.architecture == "opt" && setting.layers == 32) {
+        return independent ? independent_opt() : json{ { "model", "OPT 6.7B" }, { "gram_savings", 0.63 } };
     }
     return nullptr;
 }

@@ -8,7 +8,17 @@
 
 namespace cascade::report {
 
-// In the shape of a result of ours: "model", summary figures and "layers"; null for any other model or method.
-nlohmann::json paper_figures(const std::string & architecture, analysis::Method method);
+struct PaperSetting {
+    std::string architecture;
+    int64_t layers = 0;
+    int64_t tokens = 0;
+    std::string source;
+    double tau = 0.0;
+    std::string sign;
+    analysis::Method method = analysis::Method::threshold;
+};
+
+// In the shape of a result of ours: "model", summary figures and "layers"; null for any other model or setting.
+nlohmann::json paper_figures(const PaperSetting & setting);
 
 } // namespace cascade::report

@@ -8,8 +8,8 @@ namespace {
 
 // Of UTF-8: every byte but those that go on with a letter.
 size_t letters(const std::string & text) {
-    return static_cast<size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                             [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 } // namespace
@@ -23,15 +23,13 @@ std::string Table::text() const {
     }
     std::string text;
     for (size_t r = 0; r < rows.size(); r++) {
-        std::string line;
+        std::string line = "|";
+        std::string rule = "|";
         for (size_t i = 0; i < rows[r].size() && i < widths.size(); i++) {
-            line += rows[r][i] + std::string(widths[i] - letters(rows[r][i]) + 2, ' ');
+            line += " " + rows[r][i] + std::string(widths[i] - letters(rows[r][i]), ' ') + " |";
+            rule += std::string(widths[i] + 2, '-') + "|";
         }
-        line.erase(line.find_last_not_of(' ') + 1);
-        text += line + "\n";
-        if (r == 0) {
-            text += std::string(letters(line), '-') + "\n";
-        }
+        text += line + "\n" + (r == 0 ? rule + "\n" : "");
     }
     return text;
 }

@@ -1,4 +1,4 @@
-// A table for the terminal: columns as wide as their widest cell.
+// A table in Markdown, for the terminal too: columns as wide as their widest cell.
 #pragma once
 
 #include <string>

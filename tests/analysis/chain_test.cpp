@@ -149,13 +149,8 @@ int64_t plain_uncovered(const TokenRows & rows, const Set & set, const CoverOpti
 double plain_gram_entries(Method method, size_t layer, int64_t tokens, const Set & set, const Set & before) {
     const auto t = static_cast<double>(tokens);
     switch (method) {
-    case Method::leader: {
-        double pairs = 0.0;
-        for (const int32_t leader : set) {
-            pairs += t - 1.0 - leader;
-        }
-        return pairs;
-    }
+    case Method::leader:
+        return t * static_cast<double>(set.size());
     case Method::threshold:
         return t * t;
     case Method::unvalidated:
@@ -262,12 +257,12 @@ TEST_P(EveryChain, FiguresBesideTheIndependentChoice) {
             const Figures & figures = series.layers[layer];
             const auto r = static_cast<double>(set.size());
             const auto reference_r = static_cast<double>(reference.size());
-            const CoverOptions own = { of(series.method, layer).tau, options.cover.sign };
             EXPECT_EQ(figures[Figure::r], r);
             EXPECT_DOUBLE_EQ(figures[Figure::jaccard_independent], plain_jaccard(reference, set));
             EXPECT_DOUBLE_EQ(figures[Figure::growth], reference.empty() ? 1.0 : r / reference_r);
             EXPECT_EQ(figures[Figure::missed], reference_r - static_cast<double>(count_common(set, reference)));
-            EXPECT_EQ(figures[Figure::uncovered], static_cast<double>(plain_uncovered(layers.rows(layer), set, own)));
+            EXPECT_EQ(figures[Figure::uncovered],
+                      static_cast<double>(plain_uncovered(layers.rows(layer), set, options.cover)));
         }
     }
 }

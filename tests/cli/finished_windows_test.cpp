@@ -66,12 +66,18 @@ TEST_F(FinishedWindowsTest, WhatIsAddedComesBack) {
     EXPECT_EQ(again.find(65, 0), nullptr);
 }
 
-TEST_F(FinishedWindowsTest, AreForgottenWithoutResume) {
+TEST_F(FinishedWindowsTest, AreForgottenWithoutResumeOnceThereAreOthers) {
     FinishedWindows(options).add(window(0));
-    options.resume = false;
+    AnalyzeOptions anew = options;
+    anew.resume = false;
+    EXPECT_EQ(FinishedWindows(anew).find(64, 0), nullptr);
+    EXPECT_NE(FinishedWindows(options).find(64, 0), nullptr);
+    FinishedWindows fresh(anew);
+    fresh.add(window(1));
+    fresh.add(window(2));
     EXPECT_EQ(FinishedWindows(options).find(64, 0), nullptr);
-    options.resume = true;
-    EXPECT_EQ(FinishedWindows(options).find(64, 0), nullptr);
+    EXPECT_NE(FinishedWindows(options).find(64, 1), nullptr);
+    EXPECT_NE(FinishedWindows(options).find(64, 2), nullptr);
 }
 
 TEST_F(FinishedWindowsTest, BelongToTheirSettings) {
@@ -136,14 +142,6 @@ TEST_F(FinishedWindowsTest, AreAddedAfterALineCutShort) {
     const FinishedWindows again(options);
     EXPECT_NE(again.find(64, 0), nullptr);
     EXPECT_NE(again.find(64, 1), nullptr);
-}
-
-TEST_F(FinishedWindowsTest, AreRemovedWithTheirFile) {
-    FinishedWindows first(options);
-    first.add(window(0));
-    EXPECT_TRUE(fs::exists(first.path()));
-    first.remove();
-    EXPECT_FALSE(fs::exists(first.path()));
 }
 
 TEST_F(FinishedWindowsTest, SayWhereTheyCannotBeWritten) {

@@ -109,7 +109,7 @@ def sources_taus_and_heads(a: Analyze) -> None:
     heads = a.json(*SHORT, "--source", "key", "--per-head", "--methods", "linked", "--timing")
     assert {r["source"] for r in heads["results"]} == {"key/0", "key/1", "key/2"}
     assert heads["results"][0]["summary"]["mean_copy_error"] is None, "one head's cover says nothing about all"
-    assert heads["timing"]["bare_seconds"] > 0 and heads["timing"]["ratio"] > 0.5, heads["timing"]
+    assert heads["timing"][0]["bare_seconds"] > 0 and heads["timing"][0]["ratio"] > 0.5, heads["timing"]
     signed = by_method(a.json(*SHORT, "--sign", "signed", "--methods", "threshold"))["threshold"]
     absolute = next(r for r in analysis["results"] if (r["source"], r["tau"], r["method"]) == ("residual", 0.3, "threshold"))
     assert signed["summary"]["mean_r"] >= absolute["summary"]["mean_r"]

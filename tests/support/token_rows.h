@@ -35,7 +35,7 @@ inline std::vector<Shape> shapes() {
     for (const Kind kind :
          { Kind::random, Kind::clusters, Kind::duplicates, Kind::chains, Kind::degenerate, Kind::same }) {
         for (const auto & [tokens, size] : std::vector<std::pair<int64_t, int64_t>>{
-                 { 0, 3 }, { 1, 1 }, { 2, 17 }, { 33, 8 }, { 200, 31 }, { 90, 530 } }) {
+                 { 0, 3 }, { 1, 1 }, { 2, 17 }, { 33, 8 }, { 200, 31 }, { 90, 530 }, { 900, 40 } }) {
             list.push_back({ tokens, size, kind });
         }
     }

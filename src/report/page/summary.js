@@ -65,7 +65,8 @@ function drawTiles(place) {
     const of = chosen();
     const independent = of.find((result) => result.method === 'threshold') ?? of[0];
     const inheriting = of.find((result) => INHERITING.includes(result.method));
-    const ratio = number(analysis.timing?.ratio);
+    const timings = Array.isArray(analysis.timing) ? analysis.timing : [];
+    const ratio = number(timings.find((timing) => timing?.tokens === choice.tokens)?.ratio);
     place.replaceChildren(
         ...methodTile(independent, 'mean_r', format.count, `of ${text(choice.tokens)} tokens represent all`),
         ...methodTile(independent, 'mean_jaccard', format.ratio, 'Jaccard to the layer before'),

@@ -20,11 +20,12 @@ function trendLines(of, against, field, more = () => '') {
 function fixedLine(of, layers) {
     const method = INHERITING.find((name) => !hidden.has(name) && of.some((result) => result.method === name));
     const measured = of.filter((result) => result.method === method).sort((a, b) => a.tokens - b.tokens);
-    const r = number(measured[0]?.summary?.mean_r);
-    if (measured.length < 2 || r === null || !layers) {
+    const entries = number(measured[0]?.summary?.gram_entries);
+    if (measured.length < 2 || entries === null || !layers || layers < 2) {
         return [];
     }
     const first = measured[0].tokens;
+    const r = (entries / first - first) / (layers - 1); // of the layers that are inherited from
     const tokens = [...measured.map((result) => result.tokens), ...PREDICTED_SAVINGS.map(([t]) => t)];
     const points = [...new Set(tokens)].filter((t) => t >= first).sort((a, b) => a - b)
         .map((t) => ({ x: t, y: 1 - (t + (layers - 1) * r) / (layers * t), interval: null }));
@@ -33,7 +34,7 @@ function fixedLine(of, layers) {
 }
 
 const predictedLine = () => ({
-    name: 'r fixed, as the paper predicts for GPT-J',
+    name: 'the paper\'s Table 8 for GPT-J, as printed',
     colour: colour('--ink'), symbol: 'diamond', hollow: true, dash: [6, 4], reference: true,
     points: PREDICTED_SAVINGS.map(([x, y]) => ({ x, y, interval: null })),
 });
