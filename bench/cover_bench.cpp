@@ -19,7 +19,12 @@ namespace {
 
 using namespace cascade;
 
-const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+// As many as the library takes: all, or what OMP_NUM_THREADS says.
+const int threads = [] {
+    const char * wanted = std::getenv("OMP_NUM_THREADS");
+    return wanted != nullptr ? std::max(1, std::atoi(wanted))
+                             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}();
 
 // Rows with a known cover: a new direction every tokens / leaders tokens, all others near an earlier one.
 class Rows {

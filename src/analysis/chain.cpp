@@ -165,6 +165,7 @@ LayerSimilarity Chain::similarity() const {
     LayerSimilarity result{ source, options.cover.tau, {} };
     for (const auto & a : independent) {
         std::vector<double> row;
+        row.reserve(independent.size());
         for (const auto & b : independent) {
             row.push_back(jaccard(a, b));
         }

@@ -81,6 +81,7 @@ double relative_difference(const Attention & copied, const Attention & own, std:
 std::vector<int32_t> spread_sample(int64_t tokens, int64_t count) {
     std::vector<int32_t> sample;
     count = std::min(count, tokens);
+    sample.reserve(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; i++) {
         sample.push_back(static_cast<int32_t>(((2 * i) + 1) * tokens / (2 * count)));
     }

@@ -140,7 +140,7 @@ void RowBlock::multiply(int64_t index, const Columns & columns, int32_t first_pa
         done += multiply_panel(part, columns.panel(panel));
         for (int64_t i = part.first; i < part.last; i++) {
             std::copy_n(part.tile + ((i - part.first) * ops.columns), ops.columns,
-                        out + (i * stride) + ((panel - first_panel) * ops.columns));
+                        out + (i * stride) + (int64_t{ panel - first_panel } * ops.columns));
         }
     }
     multiply_adds += done;

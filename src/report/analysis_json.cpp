@@ -70,6 +70,7 @@ json layer_json(const Group & group, size_t layer) {
     json result = { { "layer", layer } };
     for (size_t figure = 0; figure < figure_count; figure++) {
         std::vector<double> values;
+        values.reserve(group.series.size());
         for (const Series * series : group.series) {
             values.push_back(series->layers[layer].values[figure]);
         }
@@ -85,12 +86,14 @@ json layer_json(const Group & group, size_t layer) {
 
 json summary_json(const Group & group) {
     std::vector<Summary> summaries;
+    summaries.reserve(group.series.size());
     for (const Series * series : group.series) {
         summaries.push_back(summarise(*series, group.tokens));
     }
     json result = json::object();
     const auto add = [&](const char * name, double Summary::* figure) {
         std::vector<double> values;
+        values.reserve(summaries.size());
         for (const Summary & summary : summaries) {
             values.push_back(summary.*figure);
         }
