@@ -180,8 +180,9 @@ void add_choice_flags(CLI::App & command, Flags & flags) {
         ->check(CLI::IsMember(sources))
         ->capture_default_str();
     command
-        .add_option("--methods", flags.methods,
-                    "threshold, leader, inherit, causal, linked, adaptive, unvalidated, random, all")
+        .add_option(
+            "--methods", flags.methods,
+            "beside threshold, which always runs: leader, inherit, causal, linked, adaptive, unvalidated, random, all")
         ->delimiter(',')
         ->check(CLI::IsMember(methods))
         ->capture_default_str();
@@ -219,10 +220,11 @@ void add_analyze_command(CLI::App & program) {
     add_input_flags(*command, *flags);
     add_choice_flags(*command, *flags);
     add_output_flags(*command, *flags);
-    command->footer("examples:\n"
-                    "  cascade analyze -m .deps/models/smollm2-135m-instruct-q4_1.gguf -f README.md -c 512\n"
-                    "  cascade analyze -m .deps/models/smollm2-135m-instruct-q4_1.gguf -f text.txt -c 512,2048 \\\n"
-                    "    --tau 0.3,0.5 --source all --windows 4 -o html --out report.html");
+    command->footer(
+        "examples:\n"
+        "  cascade analyze -m .deps/models/smollm2-135m-instruct-q4_1.gguf -f README.md -c 512\n"
+        "  cascade analyze -m .deps/models/smollm2-135m-instruct-q4_1.gguf -f docs/method.md -c 256,1024 \\\n"
+        "    --tau 0.3,0.5 --source residual,key --windows 2 -o html --out report.html");
     command->callback([flags] { run(*flags); });
 }
 
