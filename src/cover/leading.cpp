@@ -43,11 +43,15 @@ class Leading {
 };
 
 Led Leading::run(std::span<const int32_t> sequence) {
+    constexpr size_t first_rows = 96;
+    constexpr size_t most_rows = block_rows;
     Led led{ {}, Columns(choice.rows.size), {}, {} };
     led.assigned.reserve(sequence.size());
     led.similarity.reserve(sequence.size());
-    for (size_t first = 0; first < sequence.size(); first += block_rows) {
-        block.set(choice.rows, sequence.subspan(first, std::min<size_t>(block_rows, sequence.size() - first)));
+    // Small blocks first: while there are no leaders, every token is a candidate.
+    for (size_t first = 0, rows = first_rows; first < sequence.size();
+         first += rows, rows = std::min(2 * rows, most_rows)) {
+        block.set(choice.rows, sequence.subspan(first, std::min(rows, sequence.size() - first)));
         compare_with_leaders();
         compare_candidates(candidates());
         append_results(led);

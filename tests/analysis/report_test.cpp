@@ -235,7 +235,8 @@ TEST(AnalysisJson, PaperStandsBesideItsThreeModels) {
     for (const auto & [architecture, count] : layers) {
         AnalysisInfo info = made_info(architecture);
         info.layers = count;
-        for (const json & result : analysis_json(info, windows).at("results")) {
+        const json analysis = analysis_json(info, windows);
+        for (const json & result : analysis.at("results")) {
             const bool in_paper = result.at("method") == "threshold" || result.at("method") == "inherit";
             EXPECT_EQ(result.at("paper").is_object(), architecture != "llama" && in_paper)
                 << architecture << result.at("method");
