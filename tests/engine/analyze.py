@@ -118,7 +118,7 @@ def sources_taus_and_heads(a: Analyze) -> None:
 def tables_and_page(a: Analyze) -> None:
     table = a.run(*SHORT).stdout
     assert "30 layers" in table and "T = 64, source residual, tau = 0.3, windows 1" in table, table
-    assert all(f"\n{method} " in table for method in METHODS) and "linked, T = 64" in table, table
+    assert all(f"\n| {method} " in table for method in METHODS) and "linked, T = 64" in table, table
     file = a.tmp / "out.csv"
     assert a.run(*SHORT, "-o", "csv", "--out", str(file)).stdout == ""
     lines = file.read_text().splitlines()
