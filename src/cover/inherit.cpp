@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <stdexcept>
 
 namespace cascade {
@@ -173,8 +172,8 @@ void Inheritance::test_links(std::span<const int32_t> tokens, const std::vector<
     std::array<float, pairs_together> products = {};
     kernel().multiply_pairs(rows.size, token_rows.data(), ends.data(), products.data());
     for (size_t i = 0; i < tokens.size(); i++) {
-        const float product = choice.options.sign == Sign::kept ? products[i] : std::fabs(products[i]);
-        similarity[i] = ends[i] != token_rows.data() ? product : -2.0F;
+        const bool has_link = ends[i] != token_rows.data();
+        similarity[i] = has_link ? similarity_of(products[i], choice.options.sign) : -2.0F;
     }
     choice.multiply_adds += tokens.size() * static_cast<uint64_t>(rows.size);
 }

@@ -44,9 +44,11 @@ struct Kernel {
 
 const Kernel & kernel();
 
-// The same for a single product.
+inline float similarity_of(float product, Sign sign) { return sign == Sign::kept ? product : std::fabs(product); }
+
+// take_best for a single product.
 inline void take_better(float product, int32_t column, Sign sign, Best & best) {
-    const float similarity = sign == Sign::kept ? product : std::fabs(product);
+    const float similarity = similarity_of(product, sign);
     if (similarity > best.similarity) {
         best = { similarity, column };
     }

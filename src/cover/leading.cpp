@@ -1,7 +1,6 @@
 #include "cover/leading.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -27,7 +26,7 @@ class Leading {
     std::vector<int64_t> candidates() const;
     void compare_candidates(const std::vector<int64_t> & candidates);
     bool similar(float product) const {
-        return (choice.options.sign == Sign::kept ? product : std::fabs(product)) >= choice.options.threshold();
+        return similarity_of(product, choice.options.sign) >= choice.options.threshold();
     }
     void append_results(Led & led) const;
 
