@@ -19,6 +19,9 @@
 
 namespace cascade {
 
+// Rows that a cover can be chosen on; keys before their rotation by position.
+enum class Source { residual, normalised, key, value };
+
 // One row for each token; `stride` floats from a row to the next.
 struct TokenRows {
     const float * data = nullptr;
@@ -79,6 +82,11 @@ Cover threshold_cover(const TokenRows & rows, const CoverOptions & options, Team
 // Online and a true cover: a token is a representative where its similarity to every earlier *representative* is
 // below the threshold. Assigned to the nearest earlier one. The cover of a prefix is the prefix of the cover.
 Cover leader_cover(const TokenRows & rows, const CoverOptions & options, Team & team, Work * work = nullptr);
+
+// The leader cover with as many representatives as a few tries find, up to `count` (at least 1) and hardly below it.
+// `tau` is tried first, and is the one found afterwards: neighbouring covers take few tries. Where no threshold gives
+// so few, the first `count` of the smallest cover, each token assigned to the nearest of them anywhere.
+Cover sized_cover(const TokenRows & rows, int64_t count, Sign sign, double & tau, Team & team);
 
 enum class InheritForm {
     printed, // Algorithm 1 to the letter: no cover (see docs/method.md); assigned to the nearest anywhere

@@ -1,6 +1,7 @@
 #include "analysis/copy_error.h"
 
 #include "analysis/figures.h"
+#include "attend/gathered.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,28 +9,6 @@
 namespace cascade::analysis {
 
 namespace {
-
-void copy_floats(const void * stored, float * values, int64_t count) {
-    std::copy_n(static_cast<const float *>(stored), count, values);
-}
-
-// Some rows of all heads, as floats one after the other.
-Rows gather(const Rows & rows, std::span<const int32_t> chosen, int64_t heads, int64_t size,
-            std::vector<float> & memory) {
-    memory.resize(chosen.size() * static_cast<size_t>(heads * size));
-    float * out = memory.data();
-    for (const int32_t row : chosen) {
-        for (int64_t head = 0; head < heads; head++, out += size) {
-            rows.read(row, head, 0, size, out);
-        }
-    }
-    Rows gathered;
-    gathered.base = reinterpret_cast<const char *>(memory.data());
-    gathered.row_stride = static_cast<size_t>(heads * size) * sizeof(float);
-    gathered.head_stride = static_cast<size_t>(size) * sizeof(float);
-    gathered.to_float = copy_floats;
-    return gathered;
-}
 
 // What each speaker may see of the representatives, by the model's own mask.
 Rows gather_mask(const Attention & attention, std::span<const int32_t> speakers, const Cover & cover,
@@ -48,7 +27,7 @@ Rows gather_mask(const Attention & attention, std::span<const int32_t> speakers,
     gathered.base = reinterpret_cast<const char *>(memory.data());
     gathered.row_stride = cover.representatives.size() * sizeof(float);
     gathered.head_stride = speakers.size() * gathered.row_stride;
-    gathered.to_float = copy_floats;
+    gathered.to_float = attend::copy_floats;
     return gathered;
 }
 
@@ -103,20 +82,15 @@ double copy_error(const Attention & own, const Cover & cover, std::span<const in
     std::vector<float> key;
     std::vector<float> value;
     std::vector<float> mask;
-    copied.query = gather(own.query, speakers, own.heads, own.key_size, query);
-    copied.key = gather(own.key, cover.representatives, own.kv_heads, own.key_size, key);
-    copied.value = gather(own.value, cover.representatives, own.kv_heads, own.value_size, value);
+    copied.query = attend::gather(own.query, speakers, own.heads, own.key_size, query);
+    copied.key = attend::gather(own.key, cover.representatives, own.kv_heads, own.key_size, key);
+    copied.value = attend::gather(own.value, cover.representatives, own.kv_heads, own.value_size, value);
     if (own.mask.base != nullptr) {
         copied.mask = gather_mask(own, speakers, cover, mask);
     }
     std::vector<float> out(speakers.size() * static_cast<size_t>(own.heads * own.value_size));
-    copied.out = reinterpret_cast<char *>(out.data());
-    copied.out_head_stride = static_cast<size_t>(own.value_size) * sizeof(float);
-    copied.out_query_stride = static_cast<size_t>(own.heads) * copied.out_head_stride;
-    std::vector<AttentionScratch> scratch(static_cast<size_t>(team.size()));
-    team.run(team.size(), [&](int64_t part) {
-        attend_reference(copied, static_cast<int>(part), team.size(), scratch[static_cast<size_t>(part)]);
-    });
+    attend::set_output(copied, out.data());
+    attend::attend_all(copied, team);
     return relative_difference(copied, own, sample);
 }
 

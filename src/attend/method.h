@@ -33,9 +33,9 @@ struct Block {
     int64_t tokens = 0; // past and recent
     int64_t key_size = 0;
     int64_t value_size = 0;
-    const float * query = nullptr; // group x queries rows, one head after the other
-    const float * key = nullptr;   // a row for each token
-    const float * value = nullptr; // a row for each token
+    const float * query = nullptr;         // group x queries rows, one head after the other
+    const float * key = nullptr;           // a row for each token
+    const float * value = nullptr;         // a row for each token
     const float * earlier_query = nullptr; // group x earlier_queries rows: the last ones before the block
     int64_t earlier_queries = 0;
     const Cover * cover = nullptr; // of the past, for methods that ask for one
@@ -73,16 +73,16 @@ enum class Rest {
 
 // What a person can say of a method; each has its defaults in methods.cpp.
 struct MethodOptions {
-    double budget = 0.25;  // share of the past that may be read
-    double epsilon = -1.0; // from 0 on: joint opens every token that some query gives at least this share instead
-    double cover = 0.25;   // refine, joint: share of the budget that goes to the cover
-    int bits = 4;          // joint: of a coordinate of a compressed key; 16: as it is
+    double budget = 0.25;    // share of the past that may be read
+    double epsilon = -1.0;   // from 0 on: joint opens every token that some query gives at least this share instead
+    double cover = 0.25;     // refine, joint: share of the budget that goes to the cover
+    int bits = 4;            // joint: of a coordinate of a compressed key; 16: as it is
     int64_t coordinates = 0; // joint: leading ones of the keys' own basis; 0: all, unrotated
     Rank rank = Rank::largest;
     Rest rest = Rest::cover;
-    int64_t block = 16;   // blocks, quest, sampled: tokens of a block
-    int64_t sample = 16;  // sampled: queries; snapkv: earlier queries that are asked
-    int64_t sinks = 4;    // streaming: first tokens, always read
+    int64_t block = 16;  // blocks, quest, sampled: tokens of a block
+    int64_t sample = 16; // sampled: queries; snapkv: earlier queries that are asked
+    int64_t sinks = 4;   // streaming: first tokens, always read
 };
 
 // How many of the past tokens a budget lets a block read: rounded, at least 1 where there is any.
@@ -99,6 +99,10 @@ std::vector<int32_t> best_blocks(std::span<const float> block_scores, int64_t pa
 // over the query rows listed (empty: all): the largest or the sum. The keys may be compressed ones.
 std::vector<float> past_shares(const Block & block, const float * past_keys, std::span<const int64_t> rows, Rank rank,
                                Team & team);
+
+// The same for speakers in the past's place, with what they count added to their logits.
+std::vector<float> speaker_shares(const Block & block, const float * keys, std::span<const float> log_counts, Rank rank,
+                                  Team & team);
 
 // The rules. Each reads tokens_in_budget(budget) of the past, or fewer where the rule itself can't use them.
 Selection select_streaming(const Block & block, const MethodOptions & options, Team & team);

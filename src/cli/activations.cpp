@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <stdexcept>
 
 namespace cascade::cli {
@@ -16,14 +17,19 @@ namespace {
 
 constexpr const char * encoder_message = "a model with an encoder can't be analysed: give one that only generates text";
 
-llama_context_params context_params(int64_t tokens, int threads) {
+constexpr int64_t cache_granule = 256; // the engine rounds a sequence's cells up to this
+
+llama_context_params context_params(const StreamOptions & options) {
     llama_context_params params = llama_context_default_params();
-    params.n_ctx = static_cast<uint32_t>(tokens);
-    params.n_batch = params.n_ubatch = static_cast<uint32_t>(tokens);
-    params.n_threads = params.n_threads_batch = threads;
-    // In the flash form queries, keys and output of an attention are in memory at the same time.
-    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-    params.n_outputs_max = 1; // logits of all tokens would be the largest buffer by far
+    const int64_t cells = (options.context + cache_granule - 1) / cache_granule * cache_granule;
+    params.n_ctx = static_cast<uint32_t>(options.sequences > 1 ? cells * options.sequences : options.context);
+    params.n_batch = params.n_ubatch = static_cast<uint32_t>(options.batch);
+    params.n_seq_max = static_cast<uint32_t>(options.sequences);
+    params.n_threads = params.n_threads_batch = options.threads;
+    params.flash_attn_type = options.flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    params.n_outputs_max = static_cast<uint32_t>(options.outputs); // logits of all would be the largest buffer by far
+    params.type_k = options.key_type;
+    params.type_v = options.value_type;
     params.no_perf = true;
     return params;
 }
@@ -70,24 +76,24 @@ bool succeeded(int decoded) {
 
 } // namespace
 
-ActivationStream::ActivationStream(llama_model * model, int64_t token_count, int threads) : tokens(token_count) {
+ActivationStream::ActivationStream(llama_model * model, const StreamOptions & options) {
     if (llama_model_has_encoder(model)) {
         throw std::runtime_error(encoder_message);
     }
-    llama_context_params params = context_params(tokens, threads);
+    llama_context_params params = context_params(options);
     params.cb_eval = on_node;
     params.cb_eval_user_data = this;
     params.abort_callback = is_stopping;
     params.abort_callback_data = this;
     context.reset(llama_init_from_model(model, params));
     if (!context) {
-        throw std::runtime_error("the engine can't create a context of " + std::to_string(tokens) +
+        throw std::runtime_error("the engine can't create a context of " + std::to_string(options.context) +
                                  " tokens: give a smaller one with -c");
     }
     if (llama_get_memory(context.get()) == nullptr) {
         throw std::runtime_error(encoder_message);
     }
-    const std::vector<llama_token> any(static_cast<size_t>(tokens), 0);
+    const std::vector<llama_token> any(static_cast<size_t>(options.batch), 0);
     look_at_graph(any);
 }
 
@@ -130,21 +136,42 @@ bool ActivationStream::wanted(const Tap & tap) const {
            std::find(listener->sources.begin(), listener->sources.end(), tap.source) != listener->sources.end();
 }
 
-int ActivationStream::decode(std::span<const llama_token> window, Mode as) {
+void ActivationStream::forget_all() { llama_memory_clear(llama_get_memory(context.get()), true); }
+
+void ActivationStream::copy_sequence(llama_seq_id from, llama_seq_id to) {
+    llama_memory_seq_cp(llama_get_memory(context.get()), from, to, -1, -1);
+}
+
+const float * ActivationStream::logits(int64_t i) const {
+    return llama_get_logits_ith(context.get(), static_cast<int32_t>(logits_from + i));
+}
+
+int ActivationStream::decode(const Pass & pass, Mode as) {
     mode = as;
     nodes.clear();
-    llama_memory_clear(llama_get_memory(context.get()), true);
-    std::vector<llama_token> copy(window.begin(), window.end());
+    tokens = static_cast<int64_t>(pass.tokens.size());
+    logits_from = std::min(pass.outputs_from, tokens - 1);
+    std::vector<llama_token> copy(pass.tokens.begin(), pass.tokens.end());
+    std::vector<llama_pos> positions(copy.size());
+    std::iota(positions.begin(), positions.end(), static_cast<llama_pos>(pass.first));
+    std::vector<int32_t> counts(copy.size(), 1);
+    llama_seq_id sequence = pass.sequence;
+    std::vector<llama_seq_id *> sequences(copy.size(), &sequence);
+    std::vector<int8_t> outputs(copy.size(), 0);
+    std::fill(outputs.begin() + logits_from, outputs.end(), 1);
     if (as == Mode::look) {
         log_nothing();
     }
-    const int result = llama_decode(context.get(), llama_batch_get_one(copy.data(), static_cast<int32_t>(copy.size())));
+    const int result =
+        llama_decode(context.get(), { static_cast<int32_t>(tokens), copy.data(), nullptr, positions.data(),
+                                      counts.data(), sequences.data(), outputs.data() });
     log_errors_only();
     return result;
 }
 
 void ActivationStream::look_at_graph(std::span<const llama_token> window) {
-    decode(window, Mode::look);
+    decode({ window }, Mode::look);
+    forget_all();
     const graph::ModelGraph graph = graph::read_graph(nodes);
     layer_count = static_cast<int>(graph.layers.size());
     if (layer_count < llama_model_n_layer(llama_get_model(context.get()))) {
@@ -178,9 +205,14 @@ bool ActivationStream::has(Source source) const {
 }
 
 bool ActivationStream::run(std::span<const llama_token> window, const ActivationListener & to) {
-    listener = &to;
+    forget_all();
+    return run(Pass{ window }, &to);
+}
+
+bool ActivationStream::run(const Pass & pass, const ActivationListener * to) {
+    listener = to;
     failure = nullptr;
-    const int result = decode(window, Mode::listen);
+    const int result = decode(pass, to != nullptr ? Mode::listen : Mode::bare);
     if (failure != nullptr) {
         std::rethrow_exception(failure);
     }
@@ -189,8 +221,9 @@ bool ActivationStream::run(std::span<const llama_token> window, const Activation
 
 double ActivationStream::run_bare(std::span<const llama_token> window) {
     failure = nullptr;
+    forget_all();
     const auto start = std::chrono::steady_clock::now();
-    const int result = decode(window, Mode::bare);
+    const int result = decode({ window }, Mode::bare);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return succeeded(result) ? seconds : -1.0;
 }

@@ -9,14 +9,13 @@
 #include "llama-cpp.h"
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace cascade::cli {
-
-enum class Source { residual, normalised, key, value };
 
 struct ActivationListener {
     std::vector<Source> sources = { Source::residual, Source::normalised, Source::key, Source::value }; // wanted
@@ -26,19 +25,54 @@ struct ActivationListener {
     std::function<void(int layer, const Attention & attention)> on_attention;
 };
 
+struct StreamOptions {
+    int64_t batch = 0;   // most tokens of a pass
+    int64_t context = 0; // tokens of a sequence
+    int sequences = 1;   // each with a cache of its own
+    int threads = 1;
+    int64_t outputs = 1; // most tokens of a pass whose logits are wanted
+    ggml_type key_type = GGML_TYPE_F16;
+    ggml_type value_type = GGML_TYPE_F16;
+    // In the flash form queries, keys and output of an attention are in memory at the same time.
+    bool flash = true;
+};
+
+// Some tokens of a sequence.
+struct Pass {
+    std::span<const llama_token> tokens;
+    int64_t first = 0; // the position of the first
+    llama_seq_id sequence = 0;
+    int64_t outputs_from =
+        std::numeric_limits<int64_t>::max(); // logits of the tokens from this one on; the last at least
+};
+
 class ActivationStream {
   public:
-    // All `tokens` go through the model as one batch. Throws std::runtime_error with a message for a person.
-    ActivationStream(llama_model * model, int64_t tokens, int threads);
+    // Throws std::runtime_error with a message for a person.
+    ActivationStream(llama_model * model, const StreamOptions & options);
+
+    // A window goes through the model as one batch.
+    ActivationStream(llama_model * model, int64_t window, int threads)
+        : ActivationStream(model, StreamOptions{ window, window, 1, threads }) {}
 
     int layers() const { return layer_count; }
     bool has(Source source) const;
 
-    // false: interrupted. Throws std::runtime_error where the engine fails, and what the listener throws.
+    // false: interrupted. Throws std::runtime_error where the engine fails, and what the listener throws. A listener
+    // may replace the attention's output. nullptr: nobody listens.
+    bool run(const Pass & pass, const ActivationListener * to);
+
+    // A whole window, which is all that the stream then remembers.
     bool run(std::span<const llama_token> window, const ActivationListener & to);
 
     // The same pass with nobody listening, in seconds; negative: interrupted.
     double run_bare(std::span<const llama_token> window);
+
+    void forget_all();
+    void copy_sequence(llama_seq_id from, llama_seq_id to); // into one that is empty
+
+    // Of the last pass: the i-th token that has logits.
+    const float * logits(int64_t i) const;
 
   private:
     enum class Mode { look, listen, bare };
@@ -53,13 +87,14 @@ class ActivationStream {
     static bool is_stopping(void * self);
     bool wanted(const Tap & tap) const;
     void look_at_graph(std::span<const llama_token> window);
-    int decode(std::span<const llama_token> window, Mode as);
+    int decode(const Pass & pass, Mode as);
     void hand_over(const ggml_tensor * tensor, const Tap & tap);
     void hand_over_attention(int layer);
     TokenRows rows_of(const ggml_tensor * tensor);
 
     llama_context_ptr context;
-    int64_t tokens;
+    int64_t tokens = 0; // of this pass
+    int64_t logits_from = 0;
     int layer_count = 0;
     Mode mode = Mode::look;
     std::vector<ggml_tensor *> nodes;          // that the scheduler asked about in this pass, in order

@@ -2,6 +2,7 @@
 #include "cli/analyze_run.h"
 #include "cli/commands.h"
 #include "cli/engine.h"
+#include "cli/output.h"
 #include "report/analysis_json.h"
 #include "report/analysis_page.h"
 #include "report/analysis_table.h"
@@ -10,10 +11,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
-#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -24,8 +23,6 @@ namespace cascade::cli {
 namespace {
 
 using Names = std::vector<std::string>;
-
-constexpr int interrupted_exit = 130;
 
 struct Flags {
     AnalyzeOptions run;
@@ -79,44 +76,15 @@ AnalyzeOptions run_options(const Flags & flags) {
     return options;
 }
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts = {};
-    gmtime_r(&now, &parts);
-    char text[16] = {};
-    std::strftime(text, sizeof(text), "%Y-%m-%d", &parts);
-    return text;
-}
-
 std::string rendered(const Flags & flags, const nlohmann::json & analysis) {
     if (flags.output == "json") {
-        return analysis.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+        return json_text(analysis);
     }
     if (flags.output == "html") {
         return report::analysis_page(analysis);
     }
     return flags.output == "csv" ? report::analysis_csv(analysis)
                                  : report::analysis_table(analysis, with_all(flags.layers, known_methods()));
-}
-
-void write(const Flags & flags, const std::string & text) {
-    if (flags.file.empty()) {
-        fmt::print("{}", text);
-        return;
-    }
-    std::ofstream out(flags.file, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-        throw std::runtime_error("can't write '" + flags.file + "'");
-    }
-}
-
-// Before hours of work, not after.
-void check_writable(const std::string & file) {
-    if (!file.empty() && !std::ofstream(file, std::ios::app)) {
-        throw std::runtime_error("can't write '" + file + "'");
-    }
 }
 
 void run(const Flags & flags) {
@@ -138,14 +106,12 @@ void run(const Flags & flags) {
         info.layers = analyzed.layers;
         info.windows = analyzed.wanted;
         info.complete = analyzed.complete();
-        write(flags, rendered(flags, report::analysis_json(info, analyzed.windows)));
+        write_result(flags.file, rendered(flags, report::analysis_json(info, analyzed.windows)));
     }
     if (analyzed.complete()) {
         std::filesystem::remove(analyzed.kept_in);
     } else {
-        fmt::print(stderr, "cascade: stopped after {} of {} windows; the same command with --resume goes on\n",
-                   analyzed.windows.size(), analyzed.wanted);
-        throw CLI::RuntimeError(interrupted_exit);
+        throw CLI::RuntimeError(stopped("windows", static_cast<int64_t>(analyzed.windows.size()), analyzed.wanted));
     }
 }
 

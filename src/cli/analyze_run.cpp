@@ -6,11 +6,11 @@
 #include "cli/finished_windows.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/text_windows.h"
 
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
@@ -21,30 +21,9 @@ namespace {
 
 using analysis::Chain;
 using analysis::Window;
-using Tokens = std::vector<llama_token>;
 
 // A page shows the text of one window; more than this is no reading.
 constexpr int64_t longest_shown = 2048;
-
-std::string read_text(const std::string & path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
-    if (!file || text.empty()) {
-        throw std::runtime_error("can't read the text '" + path + "': give a text file with -f");
-    }
-    return text;
-}
-
-// As llama-perplexity cuts it: where the model wants a first token of its own, it takes the place of a window's first.
-Tokens window_tokens(const llama_model * model, const Tokens & text, int64_t length, int64_t index) {
-    const auto first = text.begin() + (index * length);
-    Tokens window(first, first + length);
-    const llama_vocab * vocab = llama_model_get_vocab(model);
-    if (llama_vocab_get_add_bos(vocab)) {
-        window.front() = llama_vocab_bos(vocab);
-    }
-    return window;
-}
 
 // All chains of one window: one for each source, tau and, by head, each head.
 class WindowAnalysis {
@@ -121,12 +100,11 @@ class Run {
   public:
     explicit Run(const AnalyzeOptions & some_options)
         : options(some_options), team(options.threads), model(load_model(options.model, true)),
-          text(tokenise(model.get(), read_text(options.text))), finished(options) {}
+          text(model.get(), options.text), finished(options) {}
 
     Analyzed all();
 
   private:
-    int64_t windows_of(int64_t length) const;
     void run_length(int64_t length, Analyzed & result);
     bool run_window(ActivationStream & stream, int64_t index, bool first_length, Window & window);
     void check_sources(const ActivationStream & stream) const;
@@ -134,25 +112,10 @@ class Run {
     const AnalyzeOptions & options;
     Team team;
     llama_model_ptr model;
-    Tokens text;
+    TextWindows text;
     FinishedWindows finished;
     Progress progress;
 };
-
-int64_t Run::windows_of(int64_t length) const {
-    const int32_t trained = llama_model_n_ctx_train(model.get());
-    if (length > trained) {
-        throw std::runtime_error(
-            fmt::format("the model was trained on {} tokens: give -c {} or less", trained, trained));
-    }
-    const auto available = static_cast<int64_t>(text.size()) / length;
-    if (available == 0) {
-        throw std::runtime_error(fmt::format("the text has {} tokens, fewer than one window of {}: give a longer text "
-                                             "or a smaller -c",
-                                             text.size(), length));
-    }
-    return std::min(available, options.windows);
-}
 
 void Run::check_sources(const ActivationStream & stream) const {
     for (const Source source : options.sources) {
@@ -165,7 +128,7 @@ void Run::check_sources(const ActivationStream & stream) const {
 }
 
 bool Run::run_window(ActivationStream & stream, int64_t index, bool first_length, Window & window) {
-    const Tokens tokens = window_tokens(model.get(), text, window.tokens, index);
+    const Tokens tokens = text.window(window.tokens, index);
     const bool shown = first_length && index == 0 && window.tokens <= longest_shown;
     if (options.timing && index == 0) {
         stream.run_bare(tokens); // the first pass also pays for fresh memory
@@ -198,7 +161,7 @@ bool Run::run_window(ActivationStream & stream, int64_t index, bool first_length
 
 void Run::run_length(int64_t length, Analyzed & result) {
     std::unique_ptr<ActivationStream> stream; // only where something is left to do
-    for (int64_t index = 0; index < windows_of(length) && !interrupted(); index++) {
+    for (int64_t index = 0; index < text.count(length, options.windows) && !interrupted(); index++) {
         if (const Window * known = finished.find(length, index)) {
             result.windows.push_back(*known);
             continue;
@@ -222,7 +185,7 @@ Analyzed Run::all() {
     result.architecture = metadata(model.get(), "general.architecture");
     result.layers = llama_model_n_layer(model.get());
     for (const int64_t length : options.lengths) {
-        const int64_t windows = windows_of(length);
+        const int64_t windows = text.count(length, options.windows);
         result.wanted += windows;
         if (windows < options.windows) {
             fmt::print(stderr, "cascade: the text has {} windows of {} tokens, not {}\n", windows, length,

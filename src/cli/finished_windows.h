@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/figures.h"
+#include "cli/resume_file.h"
 
 #include <string>
 #include <vector>
@@ -18,14 +19,11 @@ class FinishedWindows {
 
     const analysis::Window * find(int64_t tokens, int64_t index) const;
     void add(const analysis::Window & window);
-    const std::string & path() const { return file; }
+    const std::string & path() const { return file.path(); }
 
   private:
-    void read();
-
-    std::string file;
-    bool forget_others;
     std::vector<analysis::Window> windows;
+    ResumeFile file;
 };
 
 } // namespace cascade::cli

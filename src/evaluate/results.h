@@ -59,11 +59,11 @@ struct Answer {
     int64_t length = 0;
     double depth = 0.0; // of what is asked for: 0 at the beginning, 1 at the end
     int64_t index = 0;
-    int32_t tokens = 0;                 // of the answer
-    bool dense_right = false;           // every token of the answer is the dense model's likeliest
-    int32_t dense_tokens_right = 0;     // that are
-    std::vector<uint8_t> right;         // by method, in the order of Evaluation::labels
-    std::vector<int32_t> tokens_right;  // by method
+    int32_t tokens = 0;                // of the answer
+    bool dense_right = false;          // every token of the answer is the dense model's likeliest
+    int32_t dense_tokens_right = 0;    // that are
+    std::vector<uint8_t> right;        // by method, in the order of Evaluation::labels
+    std::vector<int32_t> tokens_right; // by method
 };
 
 struct Evaluation {
