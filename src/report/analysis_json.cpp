@@ -1,10 +1,10 @@
 #include "report/analysis_json.h"
 
 #include "analysis/statistics.h"
+#include "report/json_figures.h"
 #include "report/paper.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -16,21 +16,6 @@ namespace {
 
 using namespace analysis;
 using nlohmann::json;
-
-// Counts as they are, other figures to six digits: more would only make files longer.
-json number(double value) {
-    if (std::isnan(value)) {
-        return nullptr;
-    }
-    if (value == std::floor(value)) {
-        return value;
-    }
-    const double unit = std::pow(10.0, std::floor(std::log10(std::fabs(value))) - 5.0);
-    return std::stod(fmt::format("{:.6g}", std::round(value / unit) * unit));
-}
-
-// To the bit: what a later run goes on with.
-json kept(double value) { return std::isnan(value) ? json(nullptr) : json(value); }
 
 void add_estimate(json & object, const std::string & name, const std::vector<double> & values) {
     const Estimate figure = estimate(values);

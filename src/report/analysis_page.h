@@ -1,16 +1,11 @@
-// The analysis as one HTML file that stands alone: plots, tables and the text, without any request to a network.
+// The page of `cascade analyze`.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-#include <string>
+#include "report/html_page.h"
 
 namespace cascade::report {
 
-// analysis is of kind "cascade-analysis"; fields that were not measured may be null or missing. Strings in it are not
-// trusted. Throws std::runtime_error where the program was built without the plot library.
-std::string analysis_page(const nlohmann::json & analysis);
-
-// The same complaint, before the work that a page is to show.
-void check_page();
+// analysis is of kind "cascade-analysis"; fields that were not measured may be null or missing.
+inline std::string analysis_page(const nlohmann::json & analysis) { return html_page("analysis.html", analysis); }
 
 } // namespace cascade::report

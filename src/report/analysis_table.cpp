@@ -1,6 +1,7 @@
 #include "report/analysis_table.h"
 
 #include "analysis/figures.h"
+#include "report/json_figures.h"
 #include "report/table.h"
 
 #include <algorithm>
@@ -12,30 +13,6 @@ namespace cascade::report {
 namespace {
 
 using nlohmann::json;
-
-json field(const json & object, const std::string & name) {
-    return object.is_object() && object.contains(name) ? object.at(name) : json(nullptr);
-}
-
-// A figure, and where several windows gave it the half-width of its interval.
-std::string cell(const json & object, const std::string & name, int digits, double factor = 1.0) {
-    const json value = field(object, name);
-    if (!value.is_number()) {
-        return "-";
-    }
-    std::string text = fmt::format("{:.{}f}", factor * value.get<double>(), digits);
-    const json interval = field(object, name + "_interval");
-    if (interval.is_array()) {
-        const double half = factor * (interval.at(1).get<double>() - interval.at(0).get<double>()) / 2.0;
-        text += fmt::format(" ±{:.{}f}", half, digits);
-    }
-    return text;
-}
-
-std::string percent(const json & object, const std::string & name) {
-    const std::string text = cell(object, name, 1, 100.0);
-    return text == "-" ? text : text + " %";
-}
 
 bool same_case(const json & a, const json & b) {
     return a.at("tokens") == b.at("tokens") && a.at("source") == b.at("source") && a.at("tau") == b.at("tau");
@@ -113,12 +90,6 @@ std::string layer_table(const json & result) {
     return fmt::format("### {}, T = {}, source {}, tau = {}\n\n{}\n", result.at("method").get<std::string>(),
                        result.at("tokens").get<int64_t>(), result.at("source").get<std::string>(),
                        result.at("tau").get<double>(), table.text());
-}
-
-std::string csv_number(const json & value) {
-    return value.is_number_integer() ? fmt::format("{}", value.get<int64_t>())
-           : value.is_number()       ? fmt::format("{:.9g}", value.get<double>())
-                                     : "";
 }
 
 } // namespace

@@ -1,6 +1,7 @@
-// The page as text: what is in the analysis cannot break out of its block, and nothing points to a network. How it
-// looks and runs is scripts/check-page's matter.
+// The pages as text: what is in the data cannot break out of its block, and nothing points to a network. How they look
+// and run is scripts/check-page's matter.
 #include "report/analysis_page.h"
+#include "report/eval_page.h"
 #include "report/page/assets.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ bool has_plot_library() { return !embedded("echarts.min.js").empty(); }
         GTEST_SKIP() << "built without ECharts: run scripts/get-echarts";                                              \
     }
 
-constexpr std::string_view block_start = "<script type=\"application/json\" id=\"analysis\">";
+constexpr std::string_view block_start = "<script type=\"application/json\" id=\"data\">";
 
 struct Block {
     size_t start = 0;
@@ -42,7 +43,7 @@ std::string data_block_of(const std::string & page) {
     return page.substr(block.start, block.size);
 }
 
-// All that we wrote ourselves: the page without the analysis and without the library.
+// All that we wrote ourselves: the page without the data and without the library.
 std::string own_part_of(std::string page) {
     const Block block = find_data_block(page);
     page.erase(block.start, block.size);
@@ -58,7 +59,7 @@ const std::vector<std::string> & hostile_strings() {
         "<!--<script>",
         "-->",
         "]]>",
-        "<!--part analysis-->",
+        "<!--part data-->",
         "<!--part page.css-->",
         "\"};alert(1);//",
         "' onload='alert(1)",
@@ -72,30 +73,41 @@ const std::vector<std::string> & hostile_strings() {
     return strings;
 }
 
-TEST(AnalysisPage, WithoutThePlotLibrarySaysHowToGetIt) {
+using Writer = std::string (*)(const json &);
+
+class Page : public testing::TestWithParam<Writer> {
+  protected:
+    static std::string page_of(const json & data) { return GetParam()(data); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, Page, testing::Values(&analysis_page, &eval_page),
+                         [](const auto & test) { return test.index == 0 ? "analysis" : "evaluation"; });
+
+TEST_P(Page, WithoutThePlotLibrarySaysHowToGetIt) {
     if (has_plot_library()) {
         GTEST_SKIP() << "built with ECharts";
     }
     try {
-        analysis_page(json::object());
+        page_of(json::object());
         FAIL() << "no exception";
     } catch (const std::runtime_error & error) {
         EXPECT_NE(std::string(error.what()).find("run scripts/get-echarts and build again"), std::string::npos);
     }
 }
 
-TEST(AnalysisPage, HostileStringsStayInsideTheDataBlock) {
+TEST_P(Page, HostileStringsStayInsideTheDataBlock) {
     NEEDS_PLOT_LIBRARY();
-    const std::string plain = own_part_of(analysis_page(json::object()));
+    const std::string plain = own_part_of(page_of(json::object()));
     for (const std::string & hostile : hostile_strings()) {
         const json analysis{
             { "model", hostile },
             { "text", hostile },
             { hostile, hostile },
             { "results", { { { "method", hostile }, { "source", hostile } } } },
+            { "methods", { { { "name", hostile }, { "kl", hostile } } } },
             { "sample", { { "pieces", { hostile, hostile } } } },
         };
-        const std::string page = analysis_page(analysis);
+        const std::string page = page_of(analysis);
         const std::string block = data_block_of(page);
         EXPECT_EQ(json::parse(block), analysis) << hostile;
         EXPECT_EQ(block.find_first_of("<>&"), std::string::npos) << hostile;
@@ -104,38 +116,38 @@ TEST(AnalysisPage, HostileStringsStayInsideTheDataBlock) {
     }
 }
 
-TEST(AnalysisPage, BytesThatAreNotTextAreReplaced) {
+TEST_P(Page, BytesThatAreNotTextAreReplaced) {
     NEEDS_PLOT_LIBRARY();
     const json analysis{ { "sample", { { "pieces", { "\xf0\x9f", "\xff</script>", "fine" } } } } };
-    const json read = json::parse(data_block_of(analysis_page(analysis)));
+    const json read = json::parse(data_block_of(page_of(analysis)));
     EXPECT_EQ(read["sample"]["pieces"][2], "fine");
     EXPECT_EQ(read["sample"]["pieces"][1], "\xef\xbf\xbd</script>");
 }
 
-TEST(AnalysisPage, NothingPointsToANetwork) {
+TEST_P(Page, NothingPointsToANetwork) {
     NEEDS_PLOT_LIBRARY();
-    const std::string page = own_part_of(analysis_page(json::object()));
+    const std::string page = own_part_of(page_of(json::object()));
     EXPECT_FALSE(std::regex_search(page, std::regex("https?:|[\"'(]//[a-z]", std::regex::icase)));
     EXPECT_FALSE(std::regex_search(page, std::regex("\\ssrc=|<link|@import|\\bfetch\\(|XMLHttpRequest|WebSocket")));
     EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
 }
 
-TEST(AnalysisPage, DataNeverBecomesMarkup) {
+TEST_P(Page, DataNeverBecomesMarkup) {
     NEEDS_PLOT_LIBRARY();
-    const std::string page = own_part_of(analysis_page(json::object()));
+    const std::string page = own_part_of(page_of(json::object()));
     EXPECT_FALSE(std::regex_search(
         page, std::regex("innerHTML|outerHTML|insertAdjacentHTML|document\\.write|\\beval\\(|new Function")));
 }
 
-TEST(AnalysisPage, EveryPartOfTheTemplateIsFilled) {
+TEST_P(Page, EveryPartOfTheTemplateIsFilled) {
     NEEDS_PLOT_LIBRARY();
-    EXPECT_EQ(analysis_page(json::object()).find("<!--part "), std::string::npos);
+    EXPECT_EQ(page_of(json::object()).find("<!--part "), std::string::npos);
 }
 
-TEST(AnalysisPage, AnythingMayBeMissing) {
+TEST_P(Page, AnythingMayBeMissing) {
     NEEDS_PLOT_LIBRARY();
     for (const json & analysis : { json(), json::object(), json::array(), json{ { "results", nullptr } } }) {
-        EXPECT_EQ(json::parse(data_block_of(analysis_page(analysis))), analysis);
+        EXPECT_EQ(json::parse(data_block_of(page_of(analysis))), analysis);
     }
 }
 

@@ -8,24 +8,6 @@ function picker(label, values, selected, name, onPick) {
     return element('label', {}, element('span', { textContent: label }), select);
 }
 
-function setUpPickers(redraw) {
-    const form = document.getElementById('pickers');
-    const add = (field, label, name) => {
-        const values = distinct(field);
-        if (values.length) {
-            form.append(picker(label, values, choice[field], name, (value) => {
-                choice[field] = value;
-                redraw();
-            }));
-        }
-    };
-    add('tokens', 'Tokens T', (value) => text(value));
-    add('source', 'Source', (value) => SOURCES.get(value) ?? text(value));
-    add('tau', 'Threshold τ', (value) => text(value));
-    form.hidden = !form.children.length;
-    form.addEventListener('submit', (event) => event.preventDefault());
-}
-
 // Points of a symbol around 0, 0, as in the plots.
 const SYMBOL_SHAPES = {
     circle: 'M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0', rect: 'M-3-3h6v6h-6z', triangle: 'M0-4L4 3H-4z',

@@ -1,9 +1,5 @@
-// The analysis, what of it is chosen, and how results are found. No field is trusted to be there.
-const analysis = JSON.parse(document.getElementById('analysis').textContent) ?? {};
-
-const list = (value) => (Array.isArray(value) ? value : []);
-const number = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null);
-const text = (value) => (value === null || value === undefined ? '' : String(value));
+// What of the analysis is chosen, and how results are found.
+const analysis = data;
 
 // In the order of legends and tables. The symbol tells a line apart where its colour does not.
 const METHODS = new Map([
@@ -35,13 +31,8 @@ const choice = {
     source: distinct('source')[0],
     tau: distinct('tau')[0],
 };
-const hidden = new Set(); // methods that the reader switched off
 
 const matches = (each, fields) => each && fields.every((field) => each[field] === choice[field]);
 const chosen = (...fields) =>
     results.filter((result) => matches(result, fields.length ? fields : ['tokens', 'source', 'tau']));
 const layersOf = (result) => list(result.layers).filter((row) => row && number(row.layer) !== null);
-const intervalOf = (row, field) => {
-    const [low, high] = list(row[field + '_interval']).map(number);
-    return low === null || high === null || low === undefined || high === undefined ? null : [low, high];
-};

@@ -1,4 +1,4 @@
-// Numbers and elements. Text from the analysis only ever becomes a text node or a plain property.
+// Numbers and elements. Text from the data only ever becomes a text node or a plain property.
 const fixed = (value, digits) =>
     value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
@@ -8,6 +8,9 @@ const format = {
     percent: (value) => fixed(100 * value, 1) + ' %',
     ratio: (value) => fixed(value, 3),
     factor: (value) => fixed(value, 2) + ' ×',
+    // Spans decades: three digits of each.
+    kl: (value) => (value !== 0 && Math.abs(value) < 1e-5 ? value.toExponential(1) :
+        fixed(value, value === 0 ? 0 : Math.min(7, Math.max(3, 2 - Math.floor(Math.log10(Math.abs(value))))))),
     seconds: (value) => (value < 1 ? fixed(1000 * value, 1) + ' ms' : fixed(value, 2) + ' s'),
 };
 

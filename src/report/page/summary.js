@@ -12,20 +12,7 @@ const COLUMNS = [
     { field: 'seconds', title: 'Time', how: format.seconds },
 ];
 
-function summaryRow(heading, summary, columns, paper) {
-    const cells = columns.map(({ field, title, how }) => {
-        const interval = formattedInterval(intervalOf(summary, field), how);
-        return element('td', { dataset: { title } }, element('span', {}, formatted(summary[field], how),
-            interval ? element('small', { textContent: interval }) : null));
-    });
-    return element('tr', { className: paper ? 'paper' : '' }, heading, ...cells);
-}
-
-function methodHeading(result) {
-    const line = methodLine(result.method, []);
-    const note = METHODS.get(result.method)?.note;
-    return element('th', { scope: 'row' }, swatch(line), line.name, note ? element('small', { textContent: note }) : null);
-}
+const methodHeading = (result) => lineHeading(methodLine(result.method, []), METHODS.get(result.method)?.note);
 
 function drawTable(figure, place) {
     const of = chosen();
@@ -33,21 +20,13 @@ function drawTable(figure, place) {
     figure.hidden = !columns.length;
     const body = element('tbody');
     for (const result of of) {
-        body.append(summaryRow(methodHeading(result), result.summary ?? {}, columns, false));
+        body.append(figureRow(methodHeading(result), result.summary ?? {}, columns));
         if (result.paper) {
             const heading = element('th', { scope: 'row', textContent: `${text(result.paper.model)}, in the paper` });
-            body.append(summaryRow(heading, result.paper, columns, true));
+            body.append(figureRow(heading, result.paper, columns, 'paper'));
         }
     }
-    const titles = columns.map(({ title }) => element('th', { scope: 'col', textContent: title }));
-    place.replaceChildren(element('table', {},
-        element('thead', {}, element('tr', {}, element('th', { scope: 'col', textContent: 'Method' }), ...titles)), body));
-}
-
-function tile(value, label, details) {
-    return element('div', { className: 'tile' }, element('b', { textContent: value }),
-        element('span', { textContent: label }),
-        ...details.filter(Boolean).map((detail) => element('small', { textContent: detail })));
+    place.replaceChildren(tableOf('Method', columns.map(({ title }) => title), body));
 }
 
 // One figure of one method, with its interval and the paper's figure.
@@ -77,8 +56,7 @@ function drawTiles(place) {
 
 function setUpSummary() {
     const figure = document.getElementById('summary');
-    const place = element('div', { className: 'table', tabIndex: 0, role: 'region', ariaLabel: 'Summary' });
-    figure.append(place);
+    const place = tablePlace(figure, 'Summary');
     const tiles = document.getElementById('figures');
     return () => {
         drawTiles(tiles);

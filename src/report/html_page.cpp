@@ -1,20 +1,19 @@
-// The template page.html names its parts in comments: the analysis, or a file. They are replaced in a single pass, so
-// that a part which holds such a comment itself stays as it is.
-#include "report/analysis_page.h"
+// A template names its parts in comments: the data, or a file. They are replaced in a single pass, so that a part which
+// holds such a comment itself stays as it is.
+#include "report/html_page.h"
 
 #include "report/page/assets.h"
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string_view>
 
 namespace cascade::report {
 namespace {
 
 // JSON that is safe inside a script element: there, "<" could end the element or start a comment. All other than ASCII
 // is escaped too, and what is not UTF-8 (a token may be half a character) is replaced.
-std::string data_block(const nlohmann::json & analysis) {
-    const std::string json = analysis.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+std::string data_block(const nlohmann::json & data) {
+    const std::string json = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     std::string safe;
     safe.reserve(json.size());
     for (const char c : json) {
@@ -51,18 +50,18 @@ std::string_view file_part(std::string_view name) {
 
 void check_page() { file_part("echarts.min.js"); }
 
-std::string analysis_page(const nlohmann::json & analysis) {
+std::string html_page(std::string_view frame, const nlohmann::json & data) {
     constexpr std::string_view open = "<!--part ";
     constexpr std::string_view close = "-->";
     std::string page;
-    std::string_view rest = embedded("page.html");
+    std::string_view rest = file_part(frame);
     for (size_t at = rest.find(open); at != std::string_view::npos; at = rest.find(open)) {
         page += rest.substr(0, at);
         rest.remove_prefix(at + open.size());
         const size_t end = rest.find(close);
         const std::string_view name = rest.substr(0, end);
-        if (name == "analysis") {
-            page += data_block(analysis);
+        if (name == "data") {
+            page += data_block(data);
         } else {
             page += file_part(name);
         }
