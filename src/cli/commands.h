@@ -7,5 +7,7 @@ namespace cascade::cli {
 
 void add_analyze_command(CLI::App & program);
 void add_graph_command(CLI::App & program);
+void add_eval_command(CLI::App & program);
+void add_show_command(CLI::App & program);
 
 } // namespace cascade::cli

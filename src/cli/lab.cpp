@@ -1,5 +1,7 @@
 #include "cli/lab.h"
 
+#include "report/eval_json.h"
+
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -7,8 +9,6 @@
 namespace cascade::cli {
 
 namespace {
-
-constexpr const char * noise_label = "fa-off";
 
 StreamOptions stream_options(const LabOptions & options) {
     StreamOptions stream;
@@ -48,7 +48,7 @@ std::vector<std::string> labels_of(const LabOptions & options) {
         labels.push_back(method.label);
     }
     if (options.noise) {
-        labels.emplace_back(noise_label);
+        labels.emplace_back(report::noise_label);
     }
     return labels;
 }

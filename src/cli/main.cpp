@@ -31,7 +31,9 @@ int main(int argc, char ** argv) {
                                               " (" CASCADE_ENGINE_COMMIT ")");
         program.require_subcommand(1);
         cascade::cli::add_analyze_command(program);
+        cascade::cli::add_eval_command(program);
         cascade::cli::add_graph_command(program);
+        cascade::cli::add_show_command(program);
         try {
             program.parse(with_long_names(argc, argv));
         } catch (const CLI::ParseError & error) {

@@ -15,7 +15,10 @@ struct Question {
     double depth = 0.0; // of what is asked for: 0 at the beginning, 1 at the end
     int64_t index = 0;  // among those of its task and length
     std::string prompt;
-    std::string answer; // begins with a space where the prompt doesn't end in one
+    // Begins with a space where one stands before it in the text; the prompt never ends in one. Its tokens are those of
+    // prompt + answer after the ones that they begin with in common with the prompt's own: alone, a tokeniser may
+    // cut it otherwise.
+    std::string answer;
 };
 
 struct RetrievalOptions {

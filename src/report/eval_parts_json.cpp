@@ -25,8 +25,8 @@ json exact(Number value) {
         return nullptr;
     }
     if constexpr (std::is_same_v<Number, float>) {
-        // A float's own digits are half as many as those of the double that it is. Read as a double, they all but always
-        // come back as the same float.
+        // A float's own digits are half as many as those of the double that it is. Read as a double, they all but
+        // always come back as the same float.
         const double shorter = std::stod(fmt::format("{}", value));
         const bool in_range = std::fabs(shorter) <= static_cast<double>(std::numeric_limits<float>::max());
         return in_range && static_cast<float>(shorter) == value ? shorter : static_cast<double>(value);
