@@ -168,7 +168,7 @@ std::string eval_csv(const json & evaluation) {
     std::string text = "method";
     for (const std::string column : csv_columns) {
         const std::string stem = column.substr(0, column.size() - (is_interval(column) ? 9 : 0));
-        text += "," + (is_interval(column) ? stem + "_low," + stem + "_high" : stem);
+        text += is_interval(column) ? fmt::format(",{0}_low,{0}_high", stem) : "," + stem;
     }
     text += "\n";
     for (const json & method : evaluation.at("methods")) {

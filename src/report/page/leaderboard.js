@@ -10,14 +10,18 @@ function leaderboardLines() {
     }).filter(Boolean);
 }
 
-// An axis of logarithms that holds all values and at least two labels. Not the plot library's own: that one rounds its ends
-// to the digits of the data, and so to 0.
+// An axis of logarithms that holds all values, with labels at 1, 2 and 5. Not the plot library's own: that one rounds its
+// ends to the digits of the data, and so to 0.
 function logAxis(values) {
     const logs = values.filter((value) => value > 0).map(Math.log10);
-    const [low, high] = logs.length ? [Math.min(...logs) - 0.12, Math.max(...logs) + 0.12] : [-4, 0];
-    const labels = Math.floor(high) - Math.ceil(low) + 1;
-    return { ...(labels >= 2 ? { min: low, max: high } : { min: Math.floor(low), max: Math.ceil(high) }), interval: 1,
-        axisLabel: { formatter: (log) => (Number.isInteger(log) ? String(Number((10 ** log).toPrecision(1))) : '') } };
+    const [min, max] = logs.length ? [Math.min(...logs) - 0.12, Math.max(...logs) + 0.12] : [-4, 0];
+    const digits = max - min > 3 ? [1] : [1, 2, 5];
+    const ticks = [];
+    for (let power = Math.floor(min); power <= max; power++) {
+        ticks.push(...digits.map((digit) => power + Math.log10(digit)).filter((log) => log >= min && log <= max));
+    }
+    return { min, max, axisTick: { customValues: ticks, lineStyle: { color: colour('--rule') } },
+        axisLabel: { customValues: ticks, formatter: (log) => String(Number((10 ** log).toPrecision(1))) } };
 }
 
 const percentLabel = { formatter: (value) => `${format.tick(100 * value)} %` };
@@ -45,27 +49,27 @@ function frontierSeries(lines) {
         data: points.map((point) => ({ value: [point.x, point.y], name: text(point.method.name) })),
         itemStyle: { color: 'transparent', borderColor: colour('--ink'), borderWidth: 1.5 },
         lineStyle: { color: colour('--ink'), width: 7, opacity: 0.13 },
-        label: { show: true, position: 'bottom', distance: 4, formatter: '{b}', color: colour('--ink'), fontSize: 11,
+        label: { show: true, position: 'bottom', distance: 9, formatter: '{b}', color: colour('--ink'), fontSize: 11,
             textBorderColor: colour('--paper'), textBorderWidth: 3 },
         labelLayout: { hideOverlap: true },
     };
 }
 
-// Lines across the plot to compare with: names on the right, but the noise's on the left, so that they can't collide.
+// Lines across the plot to compare with. Where two of their names would lie upon each other, the noise's stays.
 function referenceSeries({ min, max }) {
-    const within = ([, kl]) => Math.log10(kl) >= min && Math.log10(kl) <= max;
-    const line = (name, kl, label) => ({ yAxis: Math.log10(kl), name, label: { formatter: name, ...label } });
-    const noise = number(data.noise?.kl);
-    const marks = LADDER.filter(within).map(([name, kl]) => line(name, kl, { position: 'end' }));
-    if (noise !== null && within(['', noise])) {
-        marks.push({ ...line("engine's own noise", noise, { position: 'insideStartBottom' }),
-            lineStyle: { type: [7, 4], color: colour('--muted') } });
+    const noise = number(data.noise?.kl) > 0 ? Math.log10(data.noise.kl) : null;
+    const within = (log) => log !== null && log >= min && log <= max;
+    const collides = (log) => within(noise) && Math.abs(log - noise) < 0.04 * (max - min);
+    const marks = LADDER.map(([name, kl]) => ({ yAxis: Math.log10(kl), name })).filter((mark) => within(mark.yAxis))
+        .map((mark) => ({ ...mark, label: { formatter: mark.name, show: !collides(mark.yAxis) } }));
+    if (within(noise)) {
+        marks.push({ yAxis: noise, label: { formatter: 'noise' }, lineStyle: { type: [7, 4], color: colour('--muted') } });
     }
     return {
         id: 'references', type: 'line', data: [], silent: true, z: 0,
         markLine: { silent: true, symbol: 'none', animation: false, data: marks, z: 0, precision: 9,
             lineStyle: { color: colour('--rule'), type: [2, 3], width: 1 },
-            label: { color: colour('--muted'), fontSize: 11, fontFamily: FONT } },
+            label: { position: 'end', color: colour('--muted'), fontSize: 11, fontFamily: FONT } },
     };
 }
 
@@ -88,7 +92,7 @@ function leaderboardOption(families) {
     const scale = logAxis(points.flatMap((point) => [point.y, ...(point.interval ?? [])]));
     const atLog = (point) => ({ ...point, y: Math.max(scale.min, Math.log10(point.y)) }); // 0 lies at the bottom
     const lines = families.map((line) => ({ ...line, points: line.points.map(atLog) }));
-    const { step, top } = roundScale(Math.max(0.05, ...points.map((point) => point.x)));
+    const { step, top } = roundScale(1.03 * Math.max(0.05, ...points.map((point) => point.x)));
     return {
         grid: { left: 6, right: 56, top: 34, bottom: 26, containLabel: true },
         xAxis: xAxis(`share of the past's ${BY.get(choice.by)}`, { min: 0, max: top, interval: step, axisLabel: percentLabel }),
