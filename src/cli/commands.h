@@ -5,6 +5,13 @@
 
 namespace cascade::cli {
 
+// Commands about the program itself stand under this heading, after those about models.
+inline constexpr const char * about_group = "About cascade";
+
+void add_completion_command(CLI::App & program);
+void add_doctor_command(CLI::App & program);
+void add_man_command(CLI::App & program);
+
 void add_analyze_command(CLI::App & program);
 void add_graph_command(CLI::App & program);
 void add_eval_command(CLI::App & program);
