@@ -45,6 +45,12 @@ endif()
 if(NOT engine_commit)
     set(engine_commit unknown)
 endif()
+# The engine's own count, as llama-bench shows it.
+execute_process(COMMAND git rev-list --count HEAD WORKING_DIRECTORY ${engine_dir}
+    OUTPUT_VARIABLE engine_build_number OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT engine_build_number)
+    set(engine_build_number 0)
+endif()
 message(STATUS "Engine: ggml ${CASCADE_ENGINE_VERSION}, commit ${engine_commit}, in ${engine_dir}")
 
 # ThreadSanitizer must see the engine's own barriers, so there ggml is built with it, without OpenMP, and alone.

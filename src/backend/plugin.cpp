@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "backend/engine.h"
 #include "backend/log.h"
+#include "backend/stats.h"
 #include "cascade/settings.h"
 
 #include "ggml-backend-impl.h"
@@ -94,8 +95,11 @@ ggml_backend_dev_t device_of_registry(ggml_backend_reg_t registry, size_t) {
     return &device;
 }
 
-// Our backend is a CPU backend, so the CPU's functions serve it as they are.
+// Our backend is a CPU backend, so the CPU's functions serve it as they are. One is our own: `void ()`, docs/plugin.md.
 void * function_of_registry(ggml_backend_reg_t, const char * name) {
+    if (std::strcmp(name, "cascade_write_summaries") == 0) {
+        return reinterpret_cast<void *>(&Stats::write_summaries);
+    }
     const bool shared = std::strcmp(name, "ggml_backend_set_n_threads") == 0 ||
                         std::strcmp(name, "ggml_backend_set_abort_callback") == 0;
     return shared ? cpu_function(name) : nullptr;

@@ -33,11 +33,36 @@ void write_line(const std::string & target, const nlohmann::json & line) {
     }
 }
 
+// Never destroyed: a program may free its last context after our static objects are gone.
+struct Living {
+    std::mutex lock;
+    std::vector<Stats *> all;
+};
+
+Living & living() {
+    static Living & instance = *new Living();
+    return instance;
+}
+
 } // namespace
 
-Stats::Stats(const Settings & used) : settings(used) {}
+Stats::Stats(const Settings & used) : settings(used) {
+    const std::lock_guard guard(living().lock);
+    living().all.push_back(this);
+}
 
-Stats::~Stats() { write_summary(); }
+Stats::~Stats() {
+    const std::lock_guard guard(living().lock);
+    std::erase(living().all, this);
+    write_summary();
+}
+
+void Stats::write_summaries() noexcept {
+    const std::lock_guard guard(living().lock);
+    for (Stats * one : living().all) {
+        one->write_summary();
+    }
+}
 
 void Stats::new_graph(int nodes, const graph::ModelGraph & model, const std::vector<SiteReport> & sites) {
     graphs_new++;

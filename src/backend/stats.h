@@ -29,6 +29,10 @@ class Stats {
 
     bool wanted() const { return !settings.stats.empty(); }
 
+    // The summaries of all that live, now: a program that measures wants to know what a part of its work took. Not
+    // while one of them computes.
+    static void write_summaries() noexcept;
+
     void new_graph(int nodes, const graph::ModelGraph & model, const std::vector<SiteReport> & sites);
     void computed(int nodes, bool rewritten, bool recognised);
 

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -66,6 +68,15 @@ std::string metadata(const llama_model * model, const char * key) {
 }
 
 std::string file_name(const std::string & path) { return std::filesystem::path(path).filename().string(); }
+
+std::string read_text(const std::string & path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+    if (!file || text.empty()) {
+        throw std::runtime_error("can't read the text '" + path + "': give a text file with -f");
+    }
+    return text;
+}
 
 std::vector<llama_token> tokenise(const llama_model * model, const std::string & text) {
     const llama_vocab * vocab = llama_model_get_vocab(model);

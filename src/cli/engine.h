@@ -22,6 +22,9 @@ std::string metadata(const llama_model * model, const char * key);
 
 std::string file_name(const std::string & path);
 
+// Throws std::runtime_error with a message for a person, as the flag's name is -f everywhere.
+std::string read_text(const std::string & path);
+
 // A whole text in the model's tokens, and a token as text.
 std::vector<llama_token> tokenise(const llama_model * model, const std::string & text);
 std::string piece(const llama_model * model, llama_token token);

@@ -4,22 +4,34 @@
 #include "cli/help.h"
 
 #include <algorithm>
+#include <array>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
 
 constexpr int usage_error = 2;
 
-// llama.cpp's flags of one dash and two letters, which people have in their fingers.
+// llama.cpp's flags of one dash and several letters, which people have in their fingers.
+constexpr std::array<std::pair<const char *, const char *>, 5> long_names = { {
+    { "-fa", "--flash-attn" },
+    { "-ub", "--ubatch-size" },
+    { "-ctk", "--cache-type-k" },
+    { "-ctv", "--cache-type-v" },
+    { "-pg", "--pg" },
+} };
+
 std::vector<std::string> with_long_names(int argc, char ** argv) {
     std::vector<std::string> args(argv + 1, argv + argc);
-    std::replace(args.begin(), args.end(), std::string("-fa"), std::string("--flash-attn"));
+    for (const auto & [name, long_name] : long_names) {
+        std::replace(args.begin(), args.end(), std::string(name), std::string(long_name));
+    }
     std::reverse(args.begin(), args.end()); // as CLI11 wants a vector
     return args;
 }
@@ -58,13 +70,14 @@ int main(int argc, char ** argv) {
         program.set_help_flag("-h,--help", "this text");
         cascade::cli::use_our_help(program);
         add_check_flag(program);
+        cascade::cli::add_eval_command(program);
+        cascade::cli::add_bench_command(program);
+        cascade::cli::add_analyze_command(program);
+        cascade::cli::add_show_command(program);
+        cascade::cli::add_graph_command(program);
         cascade::cli::add_doctor_command(program);
         cascade::cli::add_completion_command(program);
         cascade::cli::add_man_command(program);
-        cascade::cli::add_analyze_command(program);
-        cascade::cli::add_eval_command(program);
-        cascade::cli::add_graph_command(program);
-        cascade::cli::add_show_command(program);
         try {
             program.parse(with_long_names(argc, argv));
         } catch (const CLI::ParseError & error) {

@@ -4,24 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace cascade::cli {
-
-namespace {
-
-std::string read_text(const std::string & path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
-    if (!file || text.empty()) {
-        throw std::runtime_error("can't read the text '" + path + "': give a text file with -f");
-    }
-    return text;
-}
-
-} // namespace
 
 TextWindows::TextWindows(const llama_model * model, const std::string & path)
     : of(model), text(tokenise(model, read_text(path))) {}
