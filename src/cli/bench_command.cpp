@@ -91,7 +91,8 @@ BenchOptions run_options(const Flags & flags) {
     options.type_k = known_types.at(flags.type_k);
     options.type_v = known_types.at(flags.type_v);
     if (ggml_is_quantized(options.type_v) && options.flash_attn == std::vector<int>{ 0 }) {
-        throw CLI::ValidationError("-ctv", "the engine has quantised values with -fa on only: give -fa on, or -ctv f16");
+        throw CLI::ValidationError("-ctv",
+                                   "the engine has quantised values with -fa on only: give -fa on, or -ctv f16");
     }
     options.ubatch = std::min(options.ubatch, options.batch);
     if (options.threads <= 0) {
@@ -215,9 +216,10 @@ void add_bench_command(CLI::App & program) {
     add_test_flags(*command, *flags);
     add_engine_flags(*command, *flags);
     add_output_flags(*command, *flags);
-    command->footer("examples:\n"
-                    "  cascade bench -m .deps/models/smollm2-135m-instruct-q4_1.gguf -p 512 -n 32 -d 0,2048\n"
-                    "  cascade bench -m .deps/models/smollm2-135m-instruct-q4_1.gguf --mode reference -p 256 -ub 64 -n 0");
+    command->footer(
+        "examples:\n"
+        "  cascade bench -m .deps/models/smollm2-135m-instruct-q4_1.gguf -p 512 -n 32 -d 0,2048\n"
+        "  cascade bench -m .deps/models/smollm2-135m-instruct-q4_1.gguf --mode reference -p 256 -ub 64 -n 0");
     command->callback([flags] { run(*flags); });
 }
 

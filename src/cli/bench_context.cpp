@@ -86,9 +86,8 @@ void BenchContext::decode(int64_t tokens) {
         throw Stopped();
     }
     if (code != 0) {
-        throw std::runtime_error(
-            fmt::format("the engine can't compute {} tokens at depth {} (code {}): try smaller -b and -ub", tokens, here,
-                        code));
+        throw std::runtime_error(fmt::format(
+            "the engine can't compute {} tokens at depth {} (code {}): try smaller -b and -ub", tokens, here, code));
     }
     llama_synchronize(context.get());
     here += tokens;

@@ -25,8 +25,8 @@ struct BenchOptions {
     ggml_type type_v = GGML_TYPE_F16;
     std::vector<int> flash_attn = { 1, 0 }; // settings of the bare engine, of which the faster is the yardstick
     std::string mode = "exact";
-    int rounds = 12;
-    double level = 0.99;
+    int rounds = 20;
+    double level = 0.999;
 };
 
 // Stopped by Ctrl-C, it returns what is finished. Throws std::runtime_error with a message for a person.

@@ -41,9 +41,8 @@ std::string new_temporary_file() {
 
 // A part's name and the seconds in one of its units: "seconds_reading", "microseconds_ours".
 bool is_time(std::string_view field, std::string & part, double & unit) {
-    constexpr std::array<std::pair<std::string_view, double>, 2> units = {
-        { { "seconds_", 1.0 }, { "microseconds_", 1e-6 } }
-    };
+    constexpr std::array<std::pair<std::string_view, double>, 2> units = { { { "seconds_", 1.0 },
+                                                                             { "microseconds_", 1e-6 } } };
     for (const auto & [prefix, seconds] : units) {
         if (field.substr(0, prefix.size()) == prefix) {
             part = field.substr(prefix.size());
@@ -64,8 +63,8 @@ std::string find_plugin() {
     const fs::path path =
         wanted.empty() ? fs::canonical("/proc/self/exe").parent_path() / library : fs::absolute(wanted);
     if (!fs::is_regular_file(path)) {
-        throw std::runtime_error(fmt::format("{}no plugin '{}': {}", wanted.empty() ? "" : "GGML_CASCADE_PLUGIN: ",
-                                             path.string(),
+        throw std::runtime_error(fmt::format("{}no plugin '{}': {}",
+                                             wanted.empty() ? "" : "GGML_CASCADE_PLUGIN: ", path.string(),
                                              wanted.empty() ? "build the target ggml-cascade, or set "
                                                               "GGML_CASCADE_PLUGIN to libggml-cascade.so"
                                                             : "give the path of libggml-cascade.so"));

@@ -43,7 +43,8 @@ std::vector<std::string> files_of(const llama_model * model, const std::string &
 
 double Weights::bytes_per_token(int64_t batch) const {
     const auto tokens = static_cast<double>(batch);
-    return (static_cast<double>(dense) + (static_cast<double>(experts) * std::min(1.0, tokens * expert_share))) / tokens;
+    return (static_cast<double>(dense) + (static_cast<double>(experts) * std::min(1.0, tokens * expert_share))) /
+           tokens;
 }
 
 Weights weights_of(const llama_model * model, const std::string & path) {

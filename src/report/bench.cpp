@@ -40,8 +40,8 @@ std::string BenchTest::warning(double level) const {
     }
     std::string text;
     if (found.low <= 1.0 && 1.0 <= found.high) {
-        text = fmt::format("{}: {:.3f} can't be told from 1, the {} interval holds it; more rounds (-r) narrow it", name(),
-                           found.ratio, percent(found.level));
+        text = fmt::format("{}: {:.3f} can't be told from 1, the {} interval holds it; more rounds (-r) narrow it",
+                           name(), found.ratio, percent(found.level));
     }
     const analysis::PairedRatio bare_again = control_ratio(level);
     const double noise = std::max(std::abs(std::log(bare_again.low)), std::abs(std::log(bare_again.high)));

@@ -65,12 +65,12 @@ struct BenchTest {
     double kv_bytes_per_token = 0.0;
 
     int tokens() const { return n_prompt + n_gen; }
-    std::string name() const;                                                // pp512, tg32 @ d4096, pp512+tg32
-    std::vector<double> speeds(const std::vector<double> & seconds) const;   // tokens per second of each round
-    double median_speed(const std::vector<double> & seconds) const;          // 0 without rounds
-    analysis::PairedRatio ratio(double level) const;                         // ours over bare
-    analysis::PairedRatio control_ratio(double level) const;                 // bare over bare
-    std::string warning(double level) const;                                 // empty: the difference stands out
+    std::string name() const;                                              // pp512, tg32 @ d4096, pp512+tg32
+    std::vector<double> speeds(const std::vector<double> & seconds) const; // tokens per second of each round
+    double median_speed(const std::vector<double> & seconds) const;        // 0 without rounds
+    analysis::PairedRatio ratio(double level) const;                       // ours over bare
+    analysis::PairedRatio control_ratio(double level) const;               // bare over bare
+    std::string warning(double level) const;                               // empty: the difference stands out
 };
 
 struct Bench {

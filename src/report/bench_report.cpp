@@ -71,6 +71,11 @@ std::string size_text(uint64_t bytes) {
     return size < 1024.0 ? fmt::format("{:.2f} MiB", size) : fmt::format("{:.2f} GiB", size / 1024.0);
 }
 
+std::string touched_text(double bytes) {
+    constexpr double kibi = 1024.0;
+    return bytes < kibi * kibi ? fmt::format("{:.2f} KiB", bytes / kibi) : size_text(static_cast<uint64_t>(bytes));
+}
+
 std::string params_text(uint64_t params) {
     const auto count = static_cast<double>(params);
     return params < 1'000'000'000 ? fmt::format("{:.2f} M", count / 1e6) : fmt::format("{:.2f} B", count / 1e9);
@@ -92,12 +97,14 @@ double level_reached(const Bench & bench) {
 std::string speeds_table(const Bench & bench) {
     const BenchInfo & info = bench.info;
     Table table({ "model", "size", "params", "backend", "threads", "fa", "test", "bare t/s", "ours t/s", "ratio",
-                  percent(level_reached(bench)) + " interval", "bare / bare" });
+                  level_reached(bench) > 0.0 ? percent(level_reached(bench)) + " interval" : "interval",
+                  "bare / bare" });
     for (const BenchTest & test : bench.tests) {
         const PairedRatio ratio = test.ratio(info.level);
         table.add({ info.model_type, size_text(info.model_size), params_text(info.model_n_params),
                     info.ours.backends + " " + info.mode, fmt::format("{}", info.n_threads),
-                    fmt::format("{}", test.flash_attn), test.name(), fmt::format("{:.2f}", test.median_speed(test.bare)),
+                    fmt::format("{}", test.flash_attn), test.name(),
+                    fmt::format("{:.2f}", test.median_speed(test.bare)),
                     fmt::format("{:.2f}", test.median_speed(test.ours)), fmt::format("{:.3f}", ratio.ratio),
                     range(ratio), range(test.control_ratio(info.level)) });
     }
@@ -121,8 +128,7 @@ std::string parts_table(const Bench & bench) {
 std::string bytes_table(const Bench & bench) {
     Table table({ "test", "weights / token", "KV / token" });
     for (const BenchTest & test : bench.tests) {
-        table.add({ test.name(), size_text(static_cast<uint64_t>(test.weight_bytes_per_token)),
-                    size_text(static_cast<uint64_t>(test.kv_bytes_per_token)) });
+        table.add({ test.name(), touched_text(test.weight_bytes_per_token), touched_text(test.kv_bytes_per_token) });
     }
     return "\n" + table.text();
 }
@@ -131,9 +137,9 @@ std::string remarks(const Bench & bench) {
     std::string text;
     for (const BenchTest & test : bench.tests) {
         if (test.slower) {
-            text += fmt::format("{}: the bare engine with -fa {}: x {:.3f} in the first phase ({:.2f} and {:.2f} t/s)\n",
-                                test.name(), test.slower->flash_attn, test.slower->ratio, test.slower->ts,
-                                test.slower->better_ts);
+            text += fmt::format(
+                "{}: the bare engine with -fa {}: x {:.3f} in the first phase ({:.2f} and {:.2f} t/s)\n", test.name(),
+                test.slower->flash_attn, test.slower->ratio, test.slower->ts, test.slower->better_ts);
         }
         if (const std::string warning = test.warning(bench.info.level); !warning.empty()) {
             text += "warning: " + warning + "\n";

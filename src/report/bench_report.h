@@ -8,7 +8,8 @@
 
 namespace cascade::report {
 
-// Each of `tests` is our row as llama-bench would print it, the ratio and its noise, and the bare engine's row in `bare`.
+// Each of `tests` is our row as llama-bench would print it, the ratio and its noise, and the bare engine's row in
+// `bare`.
 nlohmann::ordered_json bench_json(const Bench & bench);
 
 // A table like llama-bench's, then what to know about its figures.

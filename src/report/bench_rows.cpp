@@ -169,9 +169,9 @@ ordered_json bench_row(const BenchInfo & info, const BenchTest & test, bool ours
 std::string bench_csv(const Bench & bench) {
     std::string text = joined(columns_of(bench), ",", name_of_column) + "\n";
     for_each_row(bench, [&](const ordered_json & row) {
-        text += joined(row, ",", [](const std::string &, const ordered_json & value) {
-                    return quoted(plain(value), '"');
-                }) + "\n";
+        text += joined(row, ",",
+                       [](const std::string &, const ordered_json & value) { return quoted(plain(value), '"'); }) +
+                "\n";
     });
     return text;
 }
@@ -180,7 +180,8 @@ std::string bench_jsonl(const Bench & bench) {
     std::string text;
     for (const BenchTest & test : bench.tests) {
         for (const bool ours : { false, true }) {
-            text += bench_row(bench.info, test, ours).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+            text +=
+                bench_row(bench.info, test, ours).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
         }
     }
     return text;
