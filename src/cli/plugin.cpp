@@ -116,6 +116,7 @@ Plugin::Plugin(const std::string & path, const std::string & mode) {
     }
     ggml_backend_reg_t registry = ggml_backend_load(path.c_str());
     if (registry == nullptr || (settings.mode != Mode::off && ggml_backend_reg_dev_count(registry) == 0)) {
+        remove_statistics();
         throw std::runtime_error("the plugin '" + path +
                                  "' did not load: build it together with this program, or set GGML_CASCADE_PLUGIN to "
                                  "one that was built for this engine");
@@ -124,7 +125,9 @@ Plugin::Plugin(const std::string & path, const std::string & mode) {
         reinterpret_cast<void (*)()>(ggml_backend_reg_get_proc_address(registry, "cascade_write_summaries"));
 }
 
-Plugin::~Plugin() {
+Plugin::~Plugin() { remove_statistics(); }
+
+void Plugin::remove_statistics() const {
     std::error_code ignored;
     fs::remove(statistics, ignored);
 }

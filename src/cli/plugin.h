@@ -35,6 +35,8 @@ class Plugin {
     PluginFigures figures() const;
 
   private:
+    void remove_statistics() const;
+
     std::string statistics; // file; empty: none
     void (*write_summaries)() = nullptr;
 };

@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "backend/engine.h"
 #include "backend/session.h"
+#include "backend/stats.h"
 #include "support/compare.h"
 
 #include "ggml-alloc.h"
@@ -226,6 +227,15 @@ TEST(Session, ExactModeAndFailingNodesGiveTheEnginesBytes) {
     }
 }
 
+int summaries_in(const std::string & file) {
+    int count = 0;
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+        count += nlohmann::json::parse(line)["type"] == "summary" ? 1 : 0;
+    }
+    return count;
+}
+
 TEST(Session, AGraphThatIsComputedAgainIsRecognised) {
     load_engine();
     const std::string stats = testing::TempDir() + "session_reuse.jsonl";
@@ -241,7 +251,11 @@ TEST(Session, AGraphThatIsComputedAgainIsRecognised) {
             EXPECT_EQ(first, graph.compute());
         }
         EXPECT_EQ(content, graph.content()) << "the engine's own graph was altered";
+        EXPECT_EQ(summaries_in(stats), 0);
+        Stats::write_summaries();
+        EXPECT_EQ(summaries_in(stats), 1) << "a program may ask in between";
     }
+    EXPECT_EQ(summaries_in(stats), 2);
     std::ifstream lines(stats);
     nlohmann::json summary;
     for (std::string line; std::getline(lines, line);) {

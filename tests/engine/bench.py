@@ -128,14 +128,16 @@ def messages_name_the_remedy(b: Bench) -> None:
     assert [(json.loads(row)["backends"], json.loads(row)["mode"]) for row in rows] == [("CPU", "bare"), ("Cascade", "exact")]
 
 
-def stopped_it_prints_what_it_has(b: Bench) -> None:
+def stopped_it_prints_what_it_has(b: Bench, seconds: int = 3) -> None:
     out = b.tmp / "part.json"
     process = subprocess.Popen(b.command("-p", "8", "-n", "4", "-r", "500", "-fa", "on", "-o", "json", "--out", str(out)),
                                env=b.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "of 2 tests" in err, (process.returncode, err)
+    if "0 of 2 tests" in err and seconds < 100:  # a busy machine: not even one round
+        return stopped_it_prints_what_it_has(b, 3 * seconds)
     result = json.loads(out.read_text())
     assert result["complete"] is False and result["tests_wanted"] == 2 and len(result["tests"]) >= 1, result
     assert 1 <= result["tests"][-1]["rounds"] < 500, result
