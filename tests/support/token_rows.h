@@ -67,10 +67,11 @@ class MadeRows {
         const bool clustered = shape.kind != Kind::random && shape.kind != Kind::same;
         const auto centre = static_cast<uint64_t>(random() % 12);
         std::mt19937_64 of_centre(shape.kind == Kind::same ? 0 : centre);
+        std::normal_distribution<float> centre_normal; // its own: a distribution may keep a value for the next call
         const float noise = shape.kind == Kind::duplicates || shape.kind == Kind::same ? 0.0F : 0.35F;
-        const float sign = centre % 4 == 3 && random() % 2 == 0 ? -1.0F : 1.0F;
+        const float sign = shape.kind != Kind::same && centre % 4 == 3 && random() % 2 == 0 ? -1.0F : 1.0F;
         for (int64_t k = 0; k < shape.size; k++) {
-            const float base = clustered || shape.kind == Kind::same ? sign * normal(of_centre) : 0.0F;
+            const float base = clustered || shape.kind == Kind::same ? sign * centre_normal(of_centre) : 0.0F;
             row[k] = base + ((clustered || shape.kind == Kind::same ? noise : 1.0F) * normal(random));
         }
         normal.reset();
