@@ -371,6 +371,21 @@ TEST_F(Running, OneRunLeavesNothingForAnother) {
     }
 }
 
+// A sliding window as long as the first blocks shows itself only later: most of such a layer is the engine's.
+TEST_F(Running, ALayerThatIsRefusedLaterIsLeftAloneToo) {
+    for (const char * method : { "streaming:0.2", "representatives:tau=0.5" }) {
+        MethodRun running(parse_method(method), 1, window, 1);
+        std::vector<float> out;
+        running.add_rows(0, text.rows_of(0, 0, 32));
+        running.attend(0, 0, text.block(0, 0, 16, out), team);
+        EXPECT_FALSE(running.layers().front().left_alone);
+        Attention second = text.block(0, 16, 16, out);
+        second.max_bias = 8.0F;
+        running.attend(0, 16, second, team);
+        EXPECT_TRUE(running.layers().front().left_alone) << method;
+    }
+}
+
 class PlainlyCausal : public testing::Test {
   protected:
     PlainlyCausal() : attention(text.block(0, 20, 7, out)) {

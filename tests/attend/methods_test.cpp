@@ -219,6 +219,14 @@ TEST(Methods, RefuseWrongValuesAndSayWhichAreRight) {
     expect_refused("joint::0.2", { "0 to 1" });
 }
 
+// Half a token, or half a bit, is a slip of the pen.
+TEST(Methods, RefuseFractionsOfWhatIsWhole) {
+    for (const char * text : { "joint:bits=3.5", "joint:coordinates=2.5", "blocks:block=16.9", "sampled:sample=1.5",
+                               "streaming:sinks=0.5", "joint:window=7.5", "representatives:count=0.5" }) {
+        expect_refused(text, { "whole" });
+    }
+}
+
 TEST(Methods, RefuseUnknownNamesAndNameTheKnown) {
     std::vector<std::string> all;
     for (const MethodAbout & method : method_list()) {

@@ -174,6 +174,22 @@ TEST(Comparison, ShiftsDoNotCount) {
     EXPECT_EQ(scores.same_top, std::vector<uint8_t>(5, 1));
 }
 
+// The result would otherwise be the best there is.
+TEST(Comparison, WhatIsNoNumberIsNoGoodPrediction) {
+    Team team(1);
+    const Logits dense = { { 1.0F, 2.0F, 3.0F } };
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const auto & broken : { Logits{ { nan, nan, nan } }, Logits{ { 1.0F, nan, 3.0F } } }) {
+        Comparison comparison(3, team);
+        std::vector<float> dense_nll;
+        Scores scores;
+        comparison.set_dense(pointers(dense), std::vector<int32_t>{ 2 }, dense_nll);
+        comparison.compare(pointers(broken), scores);
+        EXPECT_FALSE(scores.kl.front() < 1e-3F) << scores.kl.front();
+        EXPECT_FALSE(scores.nll.front() < 1e-3F) << scores.nll.front();
+    }
+}
+
 TEST(Comparison, CallsAddToWhatIsThereInOrder) {
     std::mt19937_64 random(5);
     Team team(3);
