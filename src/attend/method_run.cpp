@@ -67,10 +67,15 @@ TokenRows MethodRun::rows_of(const Memory & memory, int64_t tokens) const {
 }
 
 void MethodRun::attend(int layer, int64_t first, const Attention & attention, Team & team) {
-    if (method.leaves_alone() || !is_plainly_causal(attention, first)) {
+    if (method.leaves_alone()) {
         return;
     }
     Memory & memory = memories[static_cast<size_t>(layer)];
+    memory.refused = memory.refused || !is_plainly_causal(attention, first);
+    if (memory.refused) { // a sliding window may show itself only after some blocks
+        figures[static_cast<size_t>(layer)].left_alone = true;
+        return;
+    }
     const auto block_floats = static_cast<size_t>(attention.queries * attention.heads * attention.value_size);
     std::vector<float> out;
     if (method.select != nullptr) {

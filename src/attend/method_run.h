@@ -45,6 +45,7 @@ class MethodRun {
         int64_t row_size = 0;
         std::vector<float> queries; // the last ones of the block before: heads x kept_queries x key_size
         std::vector<float> outputs; // copy: of all tokens so far
+        bool refused = false;       // once is for good
         double tau = 0.5;           // that gave the last cover its size
     };
 

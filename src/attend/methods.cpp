@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
@@ -68,6 +69,14 @@ double number(std::string_view text, std::string_view method, double low, double
     return value;
 }
 
+int64_t whole_number(std::string_view text, std::string_view method, int64_t low, int64_t high) {
+    const double value = number(text, method, static_cast<double>(low), static_cast<double>(high));
+    if (value != std::floor(value)) {
+        refuse(method, { "'", text, "' is no whole number" });
+    }
+    return static_cast<int64_t>(value);
+}
+
 template <typename Value, size_t count>
 Value choice(std::string_view text, std::string_view method,
              const std::array<std::pair<const char *, Value>, count> & of) {
@@ -87,8 +96,7 @@ constexpr int64_t most_tokens = int64_t{ 1 } << 24;
 
 Setter whole(int64_t MethodOptions::* field, int64_t low, int64_t high) {
     return [=](MethodSpec & spec, std::string_view value) {
-        spec.options.*field =
-            static_cast<int64_t>(number(value, spec.label, static_cast<double>(low), static_cast<double>(high)));
+        spec.options.*field = whole_number(value, spec.label, low, high);
     };
 }
 
@@ -109,7 +117,7 @@ const std::vector<Option> & known_options() {
         { "cover", "joint refine", share(&MethodOptions::cover) },
         { "bits", "joint",
           [](MethodSpec & spec, std::string_view value) {
-              spec.options.bits = static_cast<int>(number(value, spec.label, 2, 16));
+              spec.options.bits = static_cast<int>(whole_number(value, spec.label, 2, 16));
           } },
         { "coordinates", "joint", whole(&MethodOptions::coordinates, 0, 4096) },
         { "block", "blocks quest sampled", whole(&MethodOptions::block, 1, most_tokens) },
@@ -137,7 +145,7 @@ const std::vector<Option> & known_options() {
         { "tau", "copy copy-earlier representatives",
           [](MethodSpec & spec, std::string_view value) { spec.tau = number(value, spec.label, 0.01, 0.99); } },
         { "count", "representatives",
-          [](MethodSpec & spec, std::string_view value) { spec.count = number(value, spec.label, 0, 1) != 0.0; } },
+          [](MethodSpec & spec, std::string_view value) { spec.count = whole_number(value, spec.label, 0, 1) != 0; } },
         { "set", "representatives",
           [](MethodSpec & spec, std::string_view value) {
               constexpr std::array sets = { std::pair{ "chosen", false }, std::pair{ "random", true } };
@@ -145,7 +153,7 @@ const std::vector<Option> & known_options() {
           } },
         { "window", "representatives proportional refine joint streaming snapkv blocks quest sampled random oracle",
           [](MethodSpec & spec, std::string_view value) {
-              spec.window = static_cast<int64_t>(number(value, spec.label, 0, static_cast<double>(most_tokens)));
+              spec.window = whole_number(value, spec.label, 0, most_tokens);
           } },
     };
     return known;

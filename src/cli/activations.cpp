@@ -34,13 +34,13 @@ llama_context_params context_params(const StreamOptions & options) {
     return params;
 }
 
-// Tokens stand along the last dimension that has any length.
-int token_dimension(const ggml_tensor * tensor) {
+// Tokens stand along the last dimension that has any length; a single one along the next, which has none.
+int token_dimension(const ggml_tensor * tensor, int64_t tokens) {
     int dimension = GGML_MAX_DIMS - 1;
     while (dimension > 0 && tensor->ne[dimension] == 1) {
         dimension--;
     }
-    return dimension;
+    return tokens == 1 ? std::min(dimension + 1, GGML_MAX_DIMS - 1) : dimension;
 }
 
 // The values of a token's row, wherever they stand.
@@ -240,7 +240,7 @@ void ActivationStream::hand_over(const ggml_tensor * tensor, const Tap & tap) {
 }
 
 TokenRows ActivationStream::rows_of(const ggml_tensor * tensor) {
-    const int token_dim = token_dimension(tensor);
+    const int token_dim = token_dimension(tensor, tokens);
     const int64_t size = ggml_nelements(tensor) / tensor->ne[token_dim];
     const ToFloat convert = graph::to_float(tensor->type);
     const bool dense_values = tensor->nb[0] == ggml_type_size(tensor->type);

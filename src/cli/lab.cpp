@@ -83,6 +83,8 @@ void Lab::start(evaluate::Window & window, evaluate::Answer * answer) {
     }
     subjects.clear();
     window.methods.clear();
+    window.dense_nll.clear();
+    window.dense_seconds = 0.0;
     for (const MethodSpec & method : options.methods) {
         Subject subject;
         subject.run = std::make_unique<MethodRun>(method, approximate->layers(), options.window, options.seed);
@@ -93,6 +95,7 @@ void Lab::start(evaluate::Window & window, evaluate::Answer * answer) {
         window.methods.push_back({ label, {}, {}, {}, 0.0 });
     }
     if (answer != nullptr) {
+        answer->dense_tokens_right = 0;
         answer->tokens_right.assign(window.methods.size(), 0);
         answer->right.assign(window.methods.size(), 0);
     }

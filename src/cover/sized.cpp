@@ -40,6 +40,9 @@ Cover sized_cover(const TokenRows & rows, int64_t count, Sign sign, double & tau
         if (best && static_cast<double>(best->size()) >= near_enough * static_cast<double>(count)) {
             break;
         }
+        if (high - low < 1e-6) {
+            break;
+        }
         // In growing steps until it is between two that were tried, then by halves.
         const double next = fits ? tau / step : tau * step;
         tau = next > low && next < high && tried < 4 ? next : (low + high) / 2.0;

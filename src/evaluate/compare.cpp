@@ -85,7 +85,7 @@ void Comparison::compare(std::span<const float * const> logits, Scores & scores)
         const double log_sum = log_sum_of(logits[at], exponentials);
         const double difference = weighted_difference(row.probabilities.data(), row.logits.data(), logits[at], size);
         const int32_t top = top_of(logits[at], size);
-        scores.kl[first + at] = static_cast<float>(std::max(0.0, difference - row.log_sum + log_sum));
+        scores.kl[first + at] = static_cast<float>(std::max(difference - row.log_sum + log_sum, 0.0));
         scores.same_top[first + at] = top == row.top ? 1 : 0;
         scores.nll[first + at] = static_cast<float>(log_sum - logits[at][following[at]]);
         right_of_method[at] = top == following[at] ? 1 : 0;
