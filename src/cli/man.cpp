@@ -4,6 +4,7 @@
 #include <cctype>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdint>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -11,11 +12,34 @@ namespace cascade::cli {
 
 namespace {
 
-// A dash that can be copied, a backslash that is one, and no line that starts a request.
+// The character that starts at `at`, which is moved behind it. Bytes that are no UTF-8 become a question mark.
+uint32_t next_character(const std::string & text, size_t & at) {
+    const auto first = static_cast<unsigned char>(text[at++]);
+    if (first < 0x80) {
+        return first;
+    }
+    const int more = first >= 0xf0 ? 3 : (first >= 0xe0 ? 2 : 1);
+    uint32_t code = first & (0x3fU >> static_cast<unsigned>(more));
+    for (int i = 0; i < more; i++, at++) {
+        if (at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U) {
+            return '?';
+        }
+        code = (code << 6U) | (static_cast<unsigned char>(text[at]) & 0x3fU);
+    }
+    return code;
+}
+
+// A dash that can be copied, a backslash that is one, letters that roff has no byte for, and no line that starts a
+// request.
 std::string roff(const std::string & text) {
     std::string result = text.starts_with(".") || text.starts_with("'") ? "\\&" : "";
-    for (const char c : text) {
-        result += c == '-' ? "\\-" : (c == '\\' ? "\\e" : std::string(1, c));
+    for (size_t at = 0; at < text.size();) {
+        const uint32_t code = next_character(text, at);
+        if (code == '-' || code == '\\') {
+            result += code == '-' ? "\\-" : "\\e";
+        } else {
+            result += code < 0x80 ? std::string(1, static_cast<char>(code)) : fmt::format("\\[u{:04X}]", code);
+        }
     }
     return result;
 }

@@ -23,7 +23,9 @@ class Tree : public testing::Test {
             "boil", "boil water in a pot of any size, for tea or for eggs, and say how long it took to get there");
         boil->add_option("-p,--pot", pot, "the pot's file")->required()->check(CLI::ExistingFile);
         boil->add_option("--for", uses, "tea, eggs")->delimiter(',')->check(CLI::IsMember({ "tea", "eggs" }));
-        boil->add_option("--litres", litres, "how much")->check(CLI::Range(0.5, 2.0))->capture_default_str();
+        boil->add_option("--litres", litres, "how much, ½ or more…")
+            ->check(CLI::Range(0.5, 2.0))
+            ->capture_default_str();
         boil->add_flag("--lid", lid, "with a lid: it's faster [much]");
         boil->add_flag("--secret", secret, "not for everybody")->group("");
         boil->footer("examples:\n  cascade boil -p a.pot\n  cascade boil -p b.pot \\\n    --for tea,eggs");
@@ -85,7 +87,7 @@ TEST_F(Tree, help_of_a_command_fits_the_screen) {
         EXPECT_LE(line.size(), 80U) << line;
     }
     EXPECT_NE(help.find("  -p, --pot FILE          the pot's file (required)\n"), std::string::npos) << help;
-    EXPECT_NE(help.find("      --litres N          how much [1]\n"), std::string::npos) << help;
+    EXPECT_NE(help.find("      --litres N          how much, ½ or more… [1]\n"), std::string::npos) << help;
     EXPECT_EQ(help.find("--secret"), std::string::npos);
 }
 
@@ -100,7 +102,7 @@ TEST_F(Tree, errors_name_the_flag_and_the_remedy) {
     EXPECT_EQ(first_line({ "boil", "-p", "/dev/null", "--for", "egs" }),
               "cascade boil: --for: 'egs' is none of tea, eggs; did you mean 'eggs'?");
     EXPECT_EQ(first_line({ "boil", "-p", "/dev/null", "--litres", "9" }),
-              "cascade boil: --litres: '9' is no number from 0.5 to 2 (how much)");
+              "cascade boil: --litres: '9' is no number from 0.5 to 2 (how much, ½ or more…)");
     EXPECT_EQ(first_line({ "boil", "-p" }), "cascade boil: --pot wants a value: -p FILE (the pot's file)");
     EXPECT_EQ(first_line({ "about" }), "cascade about: give WHAT (about what)");
     EXPECT_NE(error_of({ "boil" }).find("for example: cascade boil -p a.pot\nsee 'cascade boil --help'\n"),
@@ -128,6 +130,7 @@ TEST_F(Tree, man_pages_escape_what_roff_would_take) {
     EXPECT_TRUE(page.starts_with(".TH CASCADE\\-BOIL 1 \"\" \"cascade 1.2\"")) << page;
     EXPECT_NE(page.find("\\fB\\-p\\fR, \\fB\\-\\-pot\\fR \\fIFILE\\fR\n"), std::string::npos) << page;
     EXPECT_NE(page.find("cascade boil \\-p b.pot \\-\\-for tea,eggs\n"), std::string::npos) << page;
+    EXPECT_NE(page.find("How much, \\[u00BD] or more\\[u2026].\n"), std::string::npos) << page;
     EXPECT_NE(man_page(tree, "1.2").find(".BR cascade\\-about (1)"), std::string::npos);
 }
 

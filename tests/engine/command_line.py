@@ -101,7 +101,7 @@ def bash_completes(p: Program, tmp: pathlib.Path) -> None:
         assert found == expected, (words, found, expected)
     assert sorted(complete_in_bash(script, "cascade", "", cwd=tmp)) == sorted(p.commands())
     for command in p.commands():  # every flag that the help has, and no other
-        flags = set(re.findall(r"(?<=[ ,])--?[a-z][a-z-]*(?=[ ,\n])", flag_column(p.run(command, "--help").stdout)))
+        flags = set(re.findall(r"(?<=[ ,])--?[a-z][a-z0-9-]*(?=[ ,\n])", flag_column(p.run(command, "--help").stdout)))
         assert set(complete_in_bash(script, "cascade", command, "-", cwd=tmp)) == flags, (command, flags)
 
 
