@@ -98,7 +98,7 @@ TEST(Retrieval, ListsItsTasks) {
 TEST(Retrieval, SameQuestionsOnEveryMachine) {
     RetrievalOptions options;
     options.lengths = { 512, 1536 };
-    EXPECT_EQ(hash_of(make_questions(options, count_tokens)), 0x9df6c617a3220214U);
+    EXPECT_EQ(hash_of(make_questions(options, count_tokens)), 0xff3bf64bc9abdaacU);
 }
 
 TEST(Retrieval, SeedsDiffer) {
@@ -174,8 +174,8 @@ TEST(Retrieval, WhatIsAskedForIsSaidOnce) {
 
 TEST(Retrieval, DistractorsDiffer) {
     const std::regex key("The pass key of ([A-Z][a-z]+) is ([0-9]{5})\\.");
-    const std::regex pair("The code of the ([a-z]+) is ([a-z]+)([0-9]{4})\\.");
-    for (const auto & [task, form, least] : { std::tuple("multikey", key, 6U), std::tuple("lookup", pair, 80U) }) {
+    const std::regex pair("The code of the ([a-z]+) is ([a-z]+)([0-9]{5})\\.");
+    for (const auto & [task, form, least] : { std::tuple("multikey", key, 6U), std::tuple("lookup", pair, 40U) }) {
         for (const Question & question : questions_of(task, 1536, 6)) {
             std::set<std::string> keys;
             std::set<std::string> values;
