@@ -66,49 +66,60 @@ TokenRows MethodRun::rows_of(const Memory & memory, int64_t tokens) const {
     return { memory.rows.data(), tokens, memory.row_size, memory.row_size };
 }
 
-void MethodRun::attend(int layer, int64_t first, const Attention & attention, Team & team) {
+bool MethodRun::replaces(int layer, int64_t first, const Attention & attention) {
     if (method.leaves_alone()) {
-        return;
+        return false;
     }
     Memory & memory = memories[static_cast<size_t>(layer)];
-    memory.refused = memory.refused || !is_plainly_causal(attention, first);
-    if (memory.refused) { // a sliding window may show itself only after some blocks
-        figures[static_cast<size_t>(layer)].left_alone = true;
-        return;
+    LayerError & figure = figures[static_cast<size_t>(layer)];
+    if (memory.checked != first) {
+        memory.checked = first;
+        memory.refused = memory.refused || !is_plainly_causal(attention, first);
+        figure.left_alone = memory.refused; // a sliding window may show itself only after some blocks
     }
-    const auto block_floats = static_cast<size_t>(attention.queries * attention.heads * attention.value_size);
-    std::vector<float> out;
-    if (method.select != nullptr) {
-        if (first <= exact_window) {
-            figures[static_cast<size_t>(layer)].left_alone = false; // all in the window, so far
-            keep_queries(memory, attention);
-            return;
-        }
-        out.resize(block_floats);
-        attend_blocks(layer, first, attention, team, out);
-        keep_queries(memory, attention);
-    } else {
-        const TokenRows rows = rows_of(memory, first + attention.queries);
-        const CoverOptions options = { method.tau, Sign::ignored };
-        Cover cover = threshold_cover(rows, options, team);
-        if (method.random_set) {
-            cover.representatives =
-                random_representatives(rows.tokens, cover.size(), mixed(first_seed, static_cast<uint64_t>(layer)));
-        }
-        if (method.name != "copy") {
-            cover = assign(rows, cover.representatives, Reach::earlier, options, team);
-        }
-        sums.past += static_cast<double>(rows.tokens);
-        sums.read += static_cast<double>(cover.size());
-        if (method.name == "representatives") {
-            out.resize(block_floats);
-            attend_representatives(attention, first, cover, exact_window, method.count, out, team);
+    return !memory.refused && (method.select == nullptr || first > exact_window);
+}
+
+void MethodRun::attend(int layer, int64_t first, const Attention & attention, bool dense, Team & team) {
+    Memory & memory = memories[static_cast<size_t>(layer)];
+    if (replaces(layer, first, attention)) {
+        std::vector<float> out(static_cast<size_t>(attention.queries * attention.heads * attention.value_size));
+        if (method.select == nullptr) {
+            attend_on_representatives(layer, first, attention, team, out);
         } else {
-            attend_copy(attention, first, cover, memory.outputs, team);
-            out.assign(memory.outputs.end() - static_cast<std::ptrdiff_t>(block_floats), memory.outputs.end());
+            attend_blocks(layer, first, attention, team, out);
         }
+        if (dense) {
+            measure(layer, attention, out);
+        }
+        write(attention, out);
     }
-    write(layer, attention, out);
+    if (method.select != nullptr && !memory.refused && !method.leaves_alone()) {
+        keep_queries(memory, attention);
+    }
+}
+
+void MethodRun::attend_on_representatives(int layer, int64_t first, const Attention & attention, Team & team,
+                                          std::vector<float> & out) {
+    Memory & memory = memories[static_cast<size_t>(layer)];
+    const TokenRows rows = rows_of(memory, first + attention.queries);
+    const CoverOptions options = { method.tau, Sign::ignored };
+    Cover cover = threshold_cover(rows, options, team);
+    if (method.random_set) {
+        cover.representatives =
+            random_representatives(rows.tokens, cover.size(), mixed(first_seed, static_cast<uint64_t>(layer)));
+    }
+    if (method.name != "copy") {
+        cover = assign(rows, cover.representatives, Reach::earlier, options, team);
+    }
+    sums.past += static_cast<double>(rows.tokens);
+    sums.read += static_cast<double>(cover.size());
+    if (method.name == "representatives") {
+        attend_representatives(attention, first, cover, exact_window, method.count, out, team);
+    } else {
+        attend_copy(attention, first, cover, memory.outputs, team);
+        std::copy(memory.outputs.end() - static_cast<std::ptrdiff_t>(out.size()), memory.outputs.end(), out.begin());
+    }
 }
 
 void MethodRun::attend_blocks(int layer, int64_t first, const Attention & attention, Team & team,
@@ -180,19 +191,26 @@ void MethodRun::keep_queries(Memory & memory, const Attention & attention) const
     }
 }
 
-void MethodRun::write(int layer, const Attention & attention, const std::vector<float> & out) {
-    Layer & figure = figures[static_cast<size_t>(layer)];
-    figure.left_alone = false;
+void MethodRun::measure(int layer, const Attention & attention, const std::vector<float> & out) {
+    LayerError & figure = figures[static_cast<size_t>(layer)];
     const float * own = out.data();
     for (int64_t query = 0; query < attention.queries; query++) {
         for (int64_t head = 0; head < attention.heads; head++, own += attention.value_size) {
-            float * dense = output_of(attention, query, head);
+            const float * dense = output_of(attention, query, head);
             for (int64_t i = 0; i < attention.value_size; i++) {
                 const double difference = static_cast<double>(own[i]) - dense[i];
                 figure.difference += difference * difference;
                 figure.norm += static_cast<double>(dense[i]) * dense[i];
-                dense[i] = own[i];
             }
+        }
+    }
+}
+
+void MethodRun::write(const Attention & attention, const std::vector<float> & out) const {
+    const float * own = out.data();
+    for (int64_t query = 0; query < attention.queries; query++) {
+        for (int64_t head = 0; head < attention.heads; head++, own += attention.value_size) {
+            std::copy_n(own, attention.value_size, output_of(attention, query, head));
         }
     }
 }

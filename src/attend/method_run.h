@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attend/methods.h"
+#include "attend/reads.h"
 #include "cascade/attention.h"
 
 #include <array>
@@ -11,19 +12,6 @@ namespace cascade {
 
 class MethodRun {
   public:
-    struct Layer {
-        double difference = 0.0; // to the output that was there, sum of squares
-        double norm = 0.0;       // of that output
-        bool left_alone = true;
-    };
-
-    struct Reads {
-        double past = 0.0;
-        double read = 0.0;
-        double bytes = 0.0;
-        double dense_bytes = 0.0;
-    };
-
     // `window`: recent tokens before a block that are always read exactly.
     MethodRun(MethodSpec method, int layers, int64_t window, uint64_t seed);
 
@@ -32,11 +20,15 @@ class MethodRun {
     // The block's own rows of the source that the method wants. Before `attend` of the same block and layer.
     void add_rows(int layer, const TokenRows & rows);
 
-    // Replaces the block's output. Token t of the window is row t of keys and values; `first` is the block's first
-    // token. Left alone: what isn't plainly causal (the mask decides), ALiBi, sinks.
-    void attend(int layer, int64_t first, const Attention & attention, Team & team);
+    // Whether `attend` will write this block's output. `first` is the block's first token. Left alone: what isn't
+    // plainly causal (the mask decides), ALiBi, sinks, and what all stands in the window. Reads the mask alone.
+    bool replaces(int layer, int64_t first, const Attention & attention);
 
-    const std::vector<Layer> & layers() const { return figures; }
+    // Replaces the block's output. Token t of the window is row t of keys and values. `dense`: the engine's own output
+    // stands there, and the difference to it is measured.
+    void attend(int layer, int64_t first, const Attention & attention, bool dense, Team & team);
+
+    const std::vector<LayerError> & layers() const { return figures; }
     const Reads & reads() const { return sums; }
 
   private:
@@ -46,21 +38,25 @@ class MethodRun {
         std::vector<float> queries; // the last ones of the block before: heads x kept_queries x key_size
         std::vector<float> outputs; // copy: of all tokens so far
         bool refused = false;       // once is for good
+        int64_t checked = -1;       // the last block whose mask was looked at
         double tau = 0.5;           // that gave the last cover its size
     };
 
     TokenRows rows_of(const Memory & memory, int64_t tokens) const;
+    void attend_on_representatives(int layer, int64_t first, const Attention & attention, Team & team,
+                                   std::vector<float> & out);
     void attend_blocks(int layer, int64_t first, const Attention & attention, Team & team, std::vector<float> & out);
     void attend_head(Block & block, int64_t kv_head, const Attention & attention, Team & team,
                      std::vector<float> & out);
     void keep_queries(Memory & memory, const Attention & attention) const;
-    void write(int layer, const Attention & attention, const std::vector<float> & out);
+    void write(const Attention & attention, const std::vector<float> & out) const;
+    void measure(int layer, const Attention & attention, const std::vector<float> & out);
 
     MethodSpec method;
     int64_t exact_window;
     uint64_t first_seed;
-    std::vector<Memory> memories; // by layer
-    std::vector<Layer> figures;   // by layer
+    std::vector<Memory> memories;    // by layer
+    std::vector<LayerError> figures; // by layer
     Reads sums;
 };
 

@@ -91,16 +91,8 @@ void attend_selection(const Block & block, const Selection & selection, float * 
     input.visible = [&](int64_t row) { return input.columns - block.queries + (row % block.queries) + 1; };
     const Weights weights(input, team);
     const ValuePanels panels(values, block.value_size, weights.padded_columns());
-    std::atomic<int64_t> next{ 0 };
-    team.run(team.size(), [&](int64_t) {
-        cover::Floats memory;
-        int64_t capacity = 0;
-        WeightTile tile;
-        for (int64_t part = next++; part < weights.parts(); part = next++) {
-            weights.compute(part, memory, capacity, tile);
-            panels.weigh(tile, out + (tile.first * block.value_size));
-        }
-    });
+    weights.for_each_part(
+        team, [&](int64_t, const WeightTile & tile) { panels.weigh(tile, out + (tile.first * block.value_size)); });
 }
 
 } // namespace cascade

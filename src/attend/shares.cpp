@@ -45,15 +45,8 @@ void reduce(const WeightTile & tile, int64_t past, Rank rank, float * scores) {
 std::vector<float> reduced(const Weights & weights, int64_t past, Rank rank, Team & team) {
     const auto size = static_cast<size_t>(past);
     std::vector<float> parts(static_cast<size_t>(weights.parts()) * size);
-    std::atomic<int64_t> next{ 0 };
-    team.run(team.size(), [&](int64_t) {
-        cover::Floats memory;
-        int64_t capacity = 0;
-        WeightTile tile;
-        for (int64_t part = next++; part < weights.parts(); part = next++) {
-            weights.compute(part, memory, capacity, tile);
-            reduce(tile, past, rank, parts.data() + (static_cast<size_t>(part) * size));
-        }
+    weights.for_each_part(team, [&](int64_t part, const WeightTile & tile) {
+        reduce(tile, past, rank, parts.data() + (static_cast<size_t>(part) * size));
     });
     std::vector<float> scores(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(size));
     for (int64_t part = 1; part < weights.parts(); part++) {

@@ -128,6 +128,19 @@ void Weights::compute(int64_t part, cover::Floats & memory, int64_t & capacity, 
     }
 }
 
+void Weights::for_each_part(Team & team, const std::function<void(int64_t part, const WeightTile & tile)> & use) const {
+    std::atomic<int64_t> next{ 0 };
+    team.run(team.size(), [&](int64_t) {
+        cover::Floats memory; // kept for the thread's next part
+        int64_t capacity = 0;
+        WeightTile tile;
+        for (int64_t part = next++; part < parts(); part = next++) {
+            compute(part, memory, capacity, tile);
+            use(part, tile);
+        }
+    });
+}
+
 } // namespace attend
 
 } // namespace cascade

@@ -45,13 +45,14 @@ class Weights {
     int64_t parts() const { return (in.rows + part_rows - 1) / part_rows; }
     int64_t padded_columns() const { return segments() * cover::segment; }
 
-    // Computes a part into memory that the caller keeps for the next one.
-    void compute(int64_t part, cover::Floats & memory, int64_t & capacity, WeightTile & tile) const;
+    // All parts, shared by the team. A tile's weights live until `use` returns.
+    void for_each_part(Team & team, const std::function<void(int64_t part, const WeightTile & tile)> & use) const;
 
   private:
     int64_t segments() const;
     void pack_queries(Team & team);
     void pack_keys(Team & team);
+    void compute(int64_t part, cover::Floats & memory, int64_t & capacity, WeightTile & tile) const;
     void multiply(int64_t part, const WeightTile & tile) const;
     void finish_row(int64_t row, const WeightTile & tile, int64_t i, float & sum) const;
 

@@ -76,7 +76,7 @@ bool succeeded(int decoded) {
 
 } // namespace
 
-ActivationStream::ActivationStream(llama_model * model, const StreamOptions & options) {
+ActivationStream::ActivationStream(llama_model * model, const StreamOptions & options) : most_tokens(options.batch) {
     if (llama_model_has_encoder(model)) {
         throw std::runtime_error(encoder_message);
     }
@@ -108,20 +108,19 @@ bool ActivationStream::on_node(ggml_tensor * tensor, bool ask, void * self) {
     if (stream->mode == Mode::bare) {
         return false;
     }
-    if (ask) {
-        stream->nodes.push_back(tensor);
-        const auto [first, last] = stream->taps.equal_range(stream->nodes.size() - 1);
-        return stream->mode == Mode::listen &&
-               std::any_of(first, last, [&](const auto & tap) { return stream->wanted(tap.second); });
-    }
     try { // the engine is C
+        if (ask) {
+            stream->nodes.push_back(tensor);
+        }
         const auto [first, last] = stream->taps.equal_range(stream->nodes.size() - 1);
-        for (auto tap = first; tap != last; ++tap) {
+        bool any = false;
+        for (auto tap = first; tap != last && stream->mode == Mode::listen; ++tap) {
             if (stream->wanted(tap->second)) {
-                stream->hand_over(tensor, tap->second);
+                any = true;
+                ask ? stream->prepare(tensor, tap->second) : stream->hand_over(tensor, tap->second);
             }
         }
-        return !interrupted();
+        return ask ? any : !interrupted();
     } catch (...) {
         stream->failure = std::current_exception();
         return false;
@@ -147,6 +146,10 @@ const float * ActivationStream::logits(int64_t i) const {
 }
 
 int ActivationStream::decode(const Pass & pass, Mode as) {
+    if (static_cast<int64_t>(pass.tokens.size()) > most_tokens) { // the engine would abort
+        throw std::runtime_error("a pass of " + std::to_string(pass.tokens.size()) + " tokens, where " +
+                                 std::to_string(most_tokens) + " are the most");
+    }
     mode = as;
     nodes.clear();
     tokens = static_cast<int64_t>(pass.tokens.size());
@@ -166,6 +169,7 @@ int ActivationStream::decode(const Pass & pass, Mode as) {
         llama_decode(context.get(), { static_cast<int32_t>(tokens), copy.data(), nullptr, positions.data(),
                                       counts.data(), sequences.data(), outputs.data() });
     log_errors_only();
+    compute_again();
     return result;
 }
 
@@ -228,14 +232,33 @@ double ActivationStream::run_bare(std::span<const llama_token> window) {
     return succeeded(result) ? seconds : -1.0;
 }
 
+// A node without this flag is passed over by the engine.
+void ActivationStream::prepare(ggml_tensor * tensor, const Tap & tap) {
+    Attention attention;
+    if (tap.attention && listener->replaces != nullptr && bind_attention(tap.layer, attention) &&
+        listener->replaces(tap.layer, attention)) {
+        tensor->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+        left_out.push_back(tensor);
+    }
+}
+
+// The engine may use a graph again.
+void ActivationStream::compute_again() {
+    for (ggml_tensor * tensor : left_out) {
+        tensor->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    }
+    left_out.clear();
+}
+
 void ActivationStream::hand_over(const ggml_tensor * tensor, const Tap & tap) {
     if (nodes.size() > tapped_names.size() || tapped_names[nodes.size() - 1] != tensor->name) {
         throw std::runtime_error("the engine's graph changed between two passes");
     }
-    if (tap.attention) {
-        hand_over_attention(tap.layer);
-    } else {
+    Attention attention;
+    if (!tap.attention) {
         listener->on_rows(tap.layer, tap.source, rows_of(tensor), tap.heads);
+    } else if (bind_attention(tap.layer, attention)) {
+        listener->on_attention(tap.layer, attention);
     }
 }
 
@@ -261,18 +284,14 @@ TokenRows ActivationStream::rows_of(const ggml_tensor * tensor) {
 }
 
 // The sites found at the first look point to tensors of that pass; this pass has its own.
-void ActivationStream::hand_over_attention(int layer) {
+bool ActivationStream::bind_attention(int layer, Attention & attention) const {
     const graph::ModelGraph graph = graph::read_graph(nodes);
     if (static_cast<int>(graph.layers.size()) <= layer) {
-        return;
+        return false;
     }
     const auto & sites = graph.layers[static_cast<size_t>(layer)].attention;
-    Attention attention;
-    if (sites.empty() || !graph::bind_attention(sites.front(), attention).empty() || attention.streams != 1 ||
-        attention.queries != tokens || attention.tokens < tokens) {
-        return;
-    }
-    listener->on_attention(layer, attention);
+    return !sites.empty() && graph::bind_attention(sites.front(), attention).empty() && attention.streams == 1 &&
+           attention.queries == tokens && attention.tokens >= tokens;
 }
 
 } // namespace cascade::cli

@@ -23,6 +23,9 @@ struct ActivationListener {
     std::function<void(int layer, Source source, const TokenRows & rows, int64_t heads)> on_rows;
     // After all rows of the layer; token t is row t. Not called where the attention can't be read.
     std::function<void(int layer, const Attention & attention)> on_attention;
+    // Before it: whether on_attention will write the whole output itself, so that the engine need not. Only the mask
+    // and the numbers of the attention are there to be read.
+    std::function<bool(int layer, const Attention & attention)> replaces;
 };
 
 struct StreamOptions {
@@ -89,14 +92,18 @@ class ActivationStream {
     void look_at_graph(std::span<const llama_token> window);
     int decode(const Pass & pass, Mode as);
     void hand_over(const ggml_tensor * tensor, const Tap & tap);
-    void hand_over_attention(int layer);
+    bool bind_attention(int layer, Attention & attention) const;
+    void prepare(ggml_tensor * tensor, const Tap & tap);
+    void compute_again();
     TokenRows rows_of(const ggml_tensor * tensor);
 
     llama_context_ptr context;
-    int64_t tokens = 0; // of this pass
+    int64_t most_tokens; // of a pass
+    int64_t tokens = 0;  // of this pass
     int64_t logits_from = 0;
     int layer_count = 0;
     Mode mode = Mode::look;
+    std::vector<ggml_tensor *> left_out;       // nodes that the engine doesn't compute in this pass
     std::vector<ggml_tensor *> nodes;          // that the scheduler asked about in this pass, in order
     std::unordered_multimap<size_t, Tap> taps; // by position in that order
     std::vector<std::string> tapped_names;     // by position, to see that a later pass has the same graph

@@ -1,6 +1,7 @@
 // cascade bench: the bare engine and ours, alternated in one run.
 #include "cli/bench_run.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "report/bench_report.h"
 #include "report/bench_rows.h"
 
@@ -13,7 +14,6 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <fmt/format.h>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -103,7 +103,7 @@ BenchOptions run_options(const Flags & flags) {
 
 std::string rendered(const std::string & output, const report::Bench & bench) {
     if (output == "json") {
-        return report::bench_json(bench).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+        return json_text(report::bench_json(bench));
     }
     if (output == "jsonl") {
         return report::bench_jsonl(bench);
@@ -114,30 +114,15 @@ std::string rendered(const std::string & output, const report::Bench & bench) {
     return output == "sql" ? report::bench_sql(bench) : report::bench_table(bench);
 }
 
-void write(const std::string & file, const std::string & text) {
-    if (file.empty()) {
-        fmt::print("{}", text);
-        return;
-    }
-    std::ofstream out(file, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-        throw std::runtime_error("can't write '" + file + "': give another file with --out");
-    }
-}
-
 void run(const Flags & flags) {
     const BenchOptions options = run_options(flags);
-    if (!flags.file.empty() && !std::ofstream(flags.file, std::ios::app)) { // before the work, not after it
-        throw std::runtime_error("can't write '" + flags.file + "': give another file with --out");
-    }
+    check_writable(flags.file);
     report::Bench bench = cli::bench(options);
     bench.info.version = CASCADE_VERSION;
     bench.info.build_commit = CASCADE_ENGINE_COMMIT;
     bench.info.build_number = CASCADE_ENGINE_BUILD;
     if (!bench.tests.empty()) {
-        write(flags.file, rendered(flags.output, bench));
+        write_result(flags.file, rendered(flags.output, bench));
     }
     if (!bench.complete) {
         fmt::print(stderr, "cascade: stopped; {} of {} tests have figures, the last one of fewer rounds\n",

@@ -237,6 +237,7 @@ std::string methods_text() {
 void add_eval_command(CLI::App & program) {
     auto flags = std::make_shared<Flags>();
     flags->run.questions.lengths.clear();
+    flags->run.lab.threads = 0;
     CLI::App * command =
         program.add_subcommand("eval", "measure what methods that read less of the past cost in quality");
     add_input_flags(*command, *flags);

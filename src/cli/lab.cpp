@@ -196,11 +196,18 @@ ActivationListener Lab::listener_of(std::vector<MethodRun *> runs, int64_t first
             }
         }
     };
-    listener.on_attention = [this, runs, first](int layer, const Attention & attention) {
+    // The engine's own output is only computed where the difference to it is measured: in a text's last block.
+    const bool measured = first + options.block >= static_cast<int64_t>(text->size());
+    listener.on_attention = [this, runs, first, measured](int layer, const Attention & attention) {
         for (MethodRun * run : runs) {
-            run->attend(layer, first, attention, team);
+            run->attend(layer, first, attention, measured, team);
         }
     };
+    if (!measured && runs.size() == 1) {
+        listener.replaces = [run = runs.front(), first](int layer, const Attention & attention) {
+            return run->replaces(layer, first, attention);
+        };
+    }
     return listener;
 }
 
@@ -247,12 +254,8 @@ void Lab::compare(const ActivationStream & stream, const Scored & scored, size_t
 
 void Lab::finish(evaluate::Window & window) {
     for (size_t i = 0; i < subjects.size(); i++) {
-        const MethodRun & run = *subjects[i].run;
-        const MethodRun::Reads & reads = run.reads();
-        window.methods[i].reads = { reads.past, reads.read, reads.bytes, reads.dense_bytes };
-        for (const MethodRun::Layer & layer : run.layers()) {
-            window.methods[i].layers.push_back({ layer.difference, layer.norm, layer.left_alone });
-        }
+        window.methods[i].reads = subjects[i].run->reads();
+        window.methods[i].layers = subjects[i].run->layers();
     }
 }
 

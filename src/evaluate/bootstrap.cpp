@@ -1,28 +1,12 @@
 #include "evaluate/bootstrap.h"
 
+#include "evaluate/random.h"
+
 #include <algorithm>
 
 namespace cascade::evaluate {
 
 namespace {
-
-// splitmix64: the standard library's distributions differ from one library to the next.
-class Generator {
-  public:
-    explicit Generator(uint64_t seed) : state(seed) {}
-
-    // Below `bound`; its bias is bound / 2^64.
-    size_t below(size_t bound) {
-        state += 0x9E3779B97F4A7C15U;
-        uint64_t z = state;
-        z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-        z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-        return static_cast<size_t>((z ^ (z >> 31U)) % bound);
-    }
-
-  private:
-    uint64_t state;
-};
 
 constexpr uint64_t seed = 20260131;
 
@@ -87,7 +71,7 @@ Draws draw(const Blocks & blocks) {
     if (count < 2) {
         return draws;
     }
-    Generator generator(seed);
+    Random generator(seed);
     std::vector<size_t> drawn(count);
     for (int i = 0; i < bootstrap_draws; i++) {
         std::generate(drawn.begin(), drawn.end(), [&] { return generator.below(count); });

@@ -2,40 +2,22 @@
 // model on the same tokens. Summaries are made of it afterwards (summary.h).
 #pragma once
 
+#include "attend/reads.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace cascade::evaluate {
 
+using cascade::LayerError;
+using cascade::Reads;
+
 // Scored tokens of one window, in order: those whose prediction is judged. Token i of every vector is the same one.
 struct Scores {
     std::vector<float> kl;         // of the dense distribution to the method's, in nats; never below 0
     std::vector<uint8_t> same_top; // 1: both find the same token likeliest
     std::vector<float> nll;        // the method's negative log-likelihood of the text's next token
-};
-
-// How much a method read, summed over layers, KV heads and blocks of queries.
-struct Reads {
-    double past = 0.0;        // tokens that were in reach, beyond the exact window
-    double read = 0.0;        // of them read exactly, plus clusters read in their members' place
-    double bytes = 0.0;       // of keys, values and index that this takes
-    double dense_bytes = 0.0; // what all of the past takes, in a 16-bit cache
-
-    Reads & operator+=(const Reads & other) {
-        past += other.past;
-        read += other.read;
-        bytes += other.bytes;
-        dense_bytes += other.dense_bytes;
-        return *this;
-    }
-};
-
-// The attention's output beside the dense one of the same queries, keys and values.
-struct LayerError {
-    double difference = 0.0; // sum of squares
-    double norm = 0.0;       // sum of squares of the dense output
-    bool left_alone = true;  // the engine's own attention ran here (a sliding window, say)
 };
 
 struct MethodWindow {

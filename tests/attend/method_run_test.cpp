@@ -36,7 +36,7 @@ class Running : public testing::Test {
                 }
                 std::vector<float> out;
                 const Attention attention = text.block(layer, first, count, out);
-                running.attend(layer, first, attention, team);
+                running.attend(layer, first, attention, true, team);
                 auto & all = outputs[static_cast<size_t>(layer)];
                 all.insert(all.end(), out.begin(), out.end());
             }
@@ -55,7 +55,7 @@ TEST_F(Running, ExactTouchesNothing) {
         const MethodRun running = run(method, outputs);
         EXPECT_EQ(outputs, text.dense) << method;
         EXPECT_EQ(running.reads().past, 0.0);
-        for (const MethodRun::Layer & layer : running.layers()) {
+        for (const LayerError & layer : running.layers()) {
             EXPECT_TRUE(layer.left_alone);
             EXPECT_EQ(layer.difference, 0.0);
         }
@@ -98,7 +98,7 @@ struct ByHand {
     MethodSpec spec;
     Team & team;
     std::vector<double> taus = std::vector<double>(static_cast<size_t>(text.shape.layers), 0.5);
-    MethodRun::Reads reads = {};
+    Reads reads = {};
 
     static std::vector<float> head_rows(const std::vector<float> & of, int64_t first, int64_t count, int64_t heads,
                                         int64_t head, int64_t size) {
@@ -211,7 +211,7 @@ TEST_F(Running, SaysHowFarTheOutputIsFromTheDenseOne) {
         Outputs outputs;
         const MethodRun running = run(method, outputs);
         for (size_t layer = 0; layer < outputs.size(); layer++) {
-            const MethodRun::Layer & figure = running.layers()[layer];
+            const LayerError & figure = running.layers()[layer];
             EXPECT_FALSE(figure.left_alone);
             EXPECT_GT(figure.difference, 0.0);
             // Blocks that the engine computed itself are in no sum
@@ -377,11 +377,11 @@ TEST_F(Running, ALayerThatIsRefusedLaterIsLeftAloneToo) {
         MethodRun running(parse_method(method), 1, window, 1);
         std::vector<float> out;
         running.add_rows(0, text.rows_of(0, 0, 32));
-        running.attend(0, 0, text.block(0, 0, 16, out), team);
+        running.attend(0, 0, text.block(0, 0, 16, out), true, team);
         EXPECT_FALSE(running.layers().front().left_alone);
         Attention second = text.block(0, 16, 16, out);
         second.max_bias = 8.0F;
-        running.attend(0, 16, second, team);
+        running.attend(0, 16, second, true, team);
         EXPECT_TRUE(running.layers().front().left_alone) << method;
     }
 }
@@ -406,7 +406,7 @@ class PlainlyCausal : public testing::Test {
         for (const char * method : { "streaming:0.1:window=0", "copy", "representatives" }) {
             MethodRun running(parse_method(method), 1, 0, 1);
             running.add_rows(0, text.rows_of(0, 0, 27));
-            running.attend(0, 20, attention, team);
+            running.attend(0, 20, attention, true, team);
             EXPECT_TRUE(running.layers().front().left_alone) << method;
             EXPECT_EQ(running.reads().past, 0.0);
         }

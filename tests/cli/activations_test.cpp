@@ -348,13 +348,13 @@ TEST(Activations, AListenerThatThrowsLeavesTheStreamUsable) {
     expect_same(before, record(stream, tokens));
 }
 
-TEST(Activations, AWindowOfAnotherSizeIsAnError) {
+TEST(Activations, AWindowThatIsTooLongIsAnError) {
     const TinyModel & tiny = model_named("llama");
     const llama_model_ptr model = open(tiny);
     const Tokens tokens = some_tokens(tiny);
     ActivationStream stream(model.get(), window_size, threads);
     std::vector<Handed> all;
-    EXPECT_THROW(stream.run(some_tokens(tiny, window_size - 1), recorder(all)), std::runtime_error);
+    EXPECT_THROW(stream.run(some_tokens(tiny, window_size + 1), recorder(all)), std::runtime_error);
     EXPECT_TRUE(all.empty());
     EXPECT_FALSE(record(stream, tokens).empty());
 }
@@ -397,6 +397,34 @@ TEST(Activations, EncodersAreRefusedWithAWord) {
     } catch (const std::runtime_error & error) {
         EXPECT_NE(std::string(error.what()).find("encoder"), std::string::npos) << error.what();
     }
+}
+
+// Whether the engine's own attention was computed first or not at all, what is written in its place goes on.
+TEST(ActivationStream, AnOutputThatIsReplacedNeedNotBeComputed) {
+    const TinyModel & tiny = model_named("llama");
+    const llama_model_ptr model = open(tiny);
+    ActivationStream stream(model.get(), window_size, threads);
+    const Tokens tokens = some_tokens(tiny);
+    const auto logits_of = [&](const ActivationListener * listener) {
+        stream.forget_all();
+        EXPECT_TRUE(stream.run(Pass{ tokens }, listener));
+        return Values(stream.logits(0), stream.logits(0) + tiny.vocab);
+    };
+    float before = 0.0F;
+    ActivationListener listener;
+    listener.on_attention = [&](int layer, const Attention & attention) {
+        auto * out = reinterpret_cast<float *>(attention.out);
+        before = layer == 0 ? out[0] : before;
+        std::fill_n(out, attention.queries * attention.heads * attention.value_size, 0.25F);
+    };
+    const Values dense = logits_of(nullptr);
+    const Values replaced = logits_of(&listener);
+    const float computed = before;
+    listener.replaces = [](int, const Attention & attention) { return attention.mask.base != nullptr; };
+    EXPECT_EQ(logits_of(&listener), replaced);
+    EXPECT_NE(before, computed) << "the engine computed it all the same";
+    EXPECT_NE(replaced, dense);
+    EXPECT_EQ(logits_of(nullptr), dense) << "the engine's graph is as it was";
 }
 
 } // namespace
