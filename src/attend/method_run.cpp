@@ -164,7 +164,7 @@ void MethodRun::attend_head(Block & block, int64_t kv_head, const Attention & at
     block.query = queries.data();
     block.key = keys.data();
     block.value = values.data();
-    const Selection selection = method.select(block, method.options, team);
+    const Selection selection = method.choose(block, team);
     std::vector<float> attended(static_cast<size_t>(block.group * block.queries * block.value_size));
     attend_selection(block, selection, attended.data(), team);
     for (int64_t i = 0; i < block.group; i++) {

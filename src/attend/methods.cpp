@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 
 namespace cascade {
@@ -122,7 +123,8 @@ const std::vector<Option> & known_options() {
         { "coordinates", "joint", whole(&MethodOptions::coordinates, 0, 4096) },
         { "block", "blocks quest sampled", whole(&MethodOptions::block, 1, most_tokens) },
         { "sample", "sampled snapkv", whole(&MethodOptions::sample, 1, most_tokens) },
-        { "sinks", "streaming", whole(&MethodOptions::sinks, 0, most_tokens) },
+        { "sinks", "streaming snapkv blocks quest sampled random oracle",
+          whole(&MethodOptions::sinks, 0, most_tokens) },
         { "rank", "joint refine blocks quest sampled oracle",
           [](MethodSpec & spec, std::string_view value) {
               constexpr std::array ranks = { std::pair{ "largest", Rank::largest }, std::pair{ "sum", Rank::sum } };
@@ -195,6 +197,9 @@ void set_option(MethodSpec & spec, std::string_view part) {
 
 // As measured best for each, or as its paper has it.
 void set_defaults(MethodSpec & spec) {
+    if (spec.name != "streaming") {
+        spec.options.sinks = 0;
+    }
     if (spec.name == "sampled") {
         spec.options.block = 32;
     }
@@ -213,6 +218,22 @@ void set_defaults(MethodSpec & spec) {
 }
 
 } // namespace
+
+Selection MethodSpec::choose(const Block & block, Team & team) const {
+    const int64_t sinks = name == "streaming" ? 0 : std::min(options.sinks, tokens_in_budget(block, options.budget));
+    if (sinks == 0 || block.past == 0) {
+        return select(block, options, team);
+    }
+    MethodOptions rest = options;
+    rest.budget -= static_cast<double>(sinks) / static_cast<double>(block.past);
+    Selection selection = select(block, rest, team);
+    const auto first = std::lower_bound(selection.opened.begin(), selection.opened.end(), static_cast<int32_t>(sinks));
+    std::vector<int32_t> opened(static_cast<size_t>(sinks));
+    std::iota(opened.begin(), opened.end(), 0);
+    opened.insert(opened.end(), first, selection.opened.end());
+    selection.opened = std::move(opened);
+    return selection;
+}
 
 bool MethodSpec::wants_rows() const {
     return !leaves_alone() && (wants_cover || (select == nullptr && name != "exact"));

@@ -23,6 +23,10 @@ struct MethodSpec {
     bool random_set = false;     // representatives: the control, a random set of the same size
     int64_t window = -1;         // its own exact window; -1: that of the evaluation
 
+    // What the method reads for a block: its rule's choice, and, where `sinks` asks for them, the first tokens in any
+    // case, within the same budget.
+    Selection choose(const Block & block, Team & team) const;
+
     bool leaves_alone() const { return name == "exact" || options.epsilon == 0.0; }
     bool wants_rows() const;
     double cover_share() const; // of the past

@@ -1,6 +1,7 @@
 // Methods as a person writes them: what is taken, what is refused, and that a refusal says what is known.
 #include "attend/methods.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -49,7 +50,7 @@ const std::map<std::string, Known> & known_options() {
         { "coordinates", { "12", { "joint" } } },
         { "block", { "48", { "blocks", "quest", "sampled" } } },
         { "sample", { "5", { "sampled", "snapkv" } } },
-        { "sinks", { "9", { "streaming" } } },
+        { "sinks", { "9", { "streaming", "snapkv", "blocks", "quest", "sampled", "random", "oracle" } } },
         { "rank", { "sum", { "joint", "refine", "blocks", "quest", "sampled", "oracle" } } },
         { "rest", { "mean", { "joint" } } },
         { "source", { "value", { "copy", "copy-earlier", "representatives", "proportional", "refine", "joint" } } },
@@ -260,6 +261,26 @@ TEST(Methods, NothingThatIsWrittenDoesHarm) {
         }
     }
     EXPECT_GT(taken, 10);
+}
+
+TEST(Methods, KeepTheFirstTokensWhereTheyAreAskedTo) {
+    Team team(1);
+    const std::vector<float> rows(64, 1.0F);
+    Block block;
+    block.queries = 2;
+    block.past = 60;
+    block.tokens = 62;
+    block.key_size = block.value_size = 1;
+    block.query = block.key = block.value = rows.data();
+    for (const uint64_t seed : { 1U, 2U, 3U }) {
+        block.seed = seed;
+        const auto opened = parse_method("random:0.2:sinks=4").choose(block, team).opened;
+        EXPECT_TRUE(std::is_sorted(opened.begin(), opened.end()));
+        EXPECT_EQ(std::vector<int32_t>(opened.begin(), opened.begin() + 4), (std::vector<int32_t>{ 0, 1, 2, 3 }));
+        EXPECT_LE(opened.size(), 12U); // those that the rule found too count once
+        EXPECT_GE(opened.size(), 8U);
+    }
+    EXPECT_EQ(parse_method("random:0.2").choose(block, team).opened.size(), 12U);
 }
 
 } // namespace
