@@ -34,7 +34,7 @@ function drawRanking(figure, place) {
 }
 
 function drawTiles(place) {
-    const measured = rivals.filter((method) => number(method.kl) !== null);
+    const measured = rivals.filter((method) => number(method.kl) !== null && number(method.share) !== null);
     const tiles = [];
     const add = (value, how, label, details) => number(value) === null || tiles.push(tile(how(value), label, details));
     const dense = data.dense ?? {};
