@@ -1,5 +1,6 @@
 // cascade bench: the bare engine and ours, alternated in one run.
 #include "cli/bench_run.h"
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "report/bench_report.h"
@@ -7,14 +8,11 @@
 
 #include "cascade/settings.h"
 
-#include "ggml.h"
-
 #include <algorithm>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <fmt/format.h>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -36,25 +34,9 @@ struct Flags {
     std::string file;
 };
 
-const std::map<std::string, std::vector<int>> known_flash = {
+const Choices<std::vector<int>> known_flash = {
     { "on", { 1 } }, { "1", { 1 } }, { "off", { 0 } }, { "0", { 0 } }, { "both", { 1, 0 } },
 };
-
-// As llama-bench takes them.
-const std::map<std::string, ggml_type> known_types = {
-    { "f16", GGML_TYPE_F16 },   { "bf16", GGML_TYPE_BF16 }, { "f32", GGML_TYPE_F32 },
-    { "q8_0", GGML_TYPE_Q8_0 }, { "q4_0", GGML_TYPE_Q4_0 }, { "q4_1", GGML_TYPE_Q4_1 },
-    { "q5_0", GGML_TYPE_Q5_0 }, { "q5_1", GGML_TYPE_Q5_1 }, { "iq4_nl", GGML_TYPE_IQ4_NL },
-};
-
-template <typename Value>
-std::vector<std::string> names_of(const std::map<std::string, Value> & known) {
-    std::vector<std::string> names;
-    for (const auto & [name, value] : known) {
-        names.push_back(name);
-    }
-    return names;
-}
 
 std::vector<std::string> names_of_modes() {
     std::vector<std::string> names;
@@ -88,8 +70,8 @@ BenchOptions run_options(const Flags & flags) {
         options.both.push_back(parse_both(value));
     }
     options.flash_attn = known_flash.at(flags.flash_attn);
-    options.type_k = known_types.at(flags.type_k);
-    options.type_v = known_types.at(flags.type_v);
+    options.type_k = cache_types().at(flags.type_k);
+    options.type_v = cache_types().at(flags.type_v);
     if (ggml_is_quantized(options.type_v) && options.flash_attn == std::vector<int>{ 0 }) {
         throw CLI::ValidationError("-ctv",
                                    "the engine has quantised values with -fa on only: give -fa on, or -ctv f16");
@@ -170,10 +152,10 @@ void add_engine_flags(CLI::App & command, Flags & flags) {
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
     command.add_option("--cache-type-k", flags.type_k, "-ctk: type of keys in the cache")
-        ->check(CLI::IsMember(names_of(known_types)))
+        ->check(CLI::IsMember(names_of(cache_types())))
         ->capture_default_str();
     command.add_option("--cache-type-v", flags.type_v, "-ctv: type of values in the cache")
-        ->check(CLI::IsMember(names_of(known_types)))
+        ->check(CLI::IsMember(names_of(cache_types())))
         ->capture_default_str();
     command
         .add_option("--flash-attn", flags.flash_attn,

@@ -66,7 +66,9 @@ void prepare(std::chrono::seconds limit, int errors) {
     setrlimit(RLIMIT_CORE, &no_core);
     setenv("GGML_NO_BACKTRACE", "1", 1); // the engine would start a debugger on itself
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(nowhere, STDOUT_FILENO);
+    if (nowhere >= 0) {
+        dup2(nowhere, STDOUT_FILENO);
+    }
     dup2(errors, STDERR_FILENO);
     alarm(static_cast<unsigned>(limit.count()));
 }

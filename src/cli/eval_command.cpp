@@ -1,4 +1,5 @@
 // cascade eval: what a method of reading less costs in quality, beside the dense model and beside its rivals.
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/engine.h"
 #include "cli/eval_run.h"
@@ -39,25 +40,6 @@ struct Flags {
     std::string file;
 };
 
-const std::vector<std::pair<std::string, ggml_type>> cache_types = {
-    { "f32", GGML_TYPE_F32 },   { "f16", GGML_TYPE_F16 },   { "bf16", GGML_TYPE_BF16 }, { "q8_0", GGML_TYPE_Q8_0 },
-    { "q5_1", GGML_TYPE_Q5_1 }, { "q5_0", GGML_TYPE_Q5_0 }, { "q4_1", GGML_TYPE_Q4_1 }, { "q4_0", GGML_TYPE_Q4_0 },
-};
-
-Names cache_names() {
-    Names names;
-    names.reserve(cache_types.size());
-    for (const auto & [name, type] : cache_types) {
-        names.push_back(name);
-    }
-    return names;
-}
-
-ggml_type cache_type(const std::string & name) {
-    return std::find_if(cache_types.begin(), cache_types.end(), [&](const auto & known) { return known.first == name; })
-        ->second;
-}
-
 // A method with neither budget nor options of its own is taken at every budget.
 std::vector<MethodSpec> chosen_methods(const Flags & flags) {
     std::vector<double> budgets = flags.budgets;
@@ -91,8 +73,8 @@ EvalOptions run_options(const Flags & flags) {
     }
     options.lab.methods = chosen_methods(flags);
     options.lab.noise = !options.f32 && !flags.quiet_noise;
-    options.lab.key_type = cache_type(flags.cache_k);
-    options.lab.value_type = cache_type(flags.cache_v);
+    options.lab.key_type = cache_types().at(flags.cache_k);
+    options.lab.value_type = cache_types().at(flags.cache_v);
     if (options.lab.threads <= 0) {
         options.lab.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     }
@@ -192,10 +174,10 @@ void add_method_flags(CLI::App & command, Flags & flags) {
         ->check(CLI::Range(int64_t{ 1 }, int64_t{ 1 } << 20))
         ->capture_default_str();
     command.add_option("--cache-type-k", flags.cache_k, "-ctk: the methods' cache; the dense one is f16")
-        ->check(CLI::IsMember(cache_names()))
+        ->check(CLI::IsMember(names_of(cache_types())))
         ->capture_default_str();
     command.add_option("--cache-type-v", flags.cache_v, "-ctv")
-        ->check(CLI::IsMember(cache_names()))
+        ->check(CLI::IsMember(names_of(cache_types())))
         ->capture_default_str();
     command.add_option("--seed", flags.run.lab.seed, "of random choices and of questions")->capture_default_str();
     command.add_flag("--no-noise", flags.quiet_noise,
