@@ -220,7 +220,7 @@ Evaluated Run::all() {
 
 } // namespace
 
-Evaluated evaluate_methods(EvalOptions options) {
+Evaluated evaluate_methods(const EvalOptions & options) {
     start_engine();
     stop_on_interrupt();
     return Run(options).all();

@@ -32,6 +32,6 @@ struct Evaluated {
 };
 
 // Throws std::runtime_error with a message for a person. An interrupt leaves what is done.
-Evaluated evaluate_methods(EvalOptions options);
+Evaluated evaluate_methods(const EvalOptions & options);
 
 } // namespace cascade::cli
