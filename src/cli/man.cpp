@@ -65,6 +65,7 @@ std::string description(const Command & command) {
 
 std::string option_entry(const Flag & flag) {
     std::vector<std::string> names;
+    names.reserve(flag.names.size());
     for (const std::string & name : flag.names) {
         names.push_back(flag.positional ? "\\fI" + roff(name) + "\\fR" : "\\fB" + roff(name) + "\\fR");
     }

@@ -137,6 +137,7 @@ std::vector<std::string> command_names(const CLI::App & program) {
 
 std::vector<std::string> names_of(const std::vector<Command> & commands) {
     std::vector<std::string> names;
+    names.reserve(commands.size());
     for (const Command & command : commands) {
         names.push_back(command.name);
     }

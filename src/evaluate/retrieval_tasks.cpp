@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace cascade::evaluate {
 
@@ -101,6 +102,14 @@ Material lookup(Random & random, double depth, int64_t room, const CountTokens &
     return material;
 }
 
+std::string joined(std::initializer_list<std::string_view> parts) {
+    std::string text;
+    for (const std::string_view part : parts) {
+        text += part;
+    }
+    return text;
+}
+
 // Chains of two assignments, the others followed to their ends before the one that is asked for: by then it is plain
 // what "So" leads to.
 Material variables(Random & random, double depth, int64_t, const CountTokens &) {
@@ -113,10 +122,10 @@ Material variables(Random & random, double depth, int64_t, const CountTokens &) 
         const std::string & first = variable[2 * i];
         const std::string & second = variable[2 * i + 1];
         const double at = i == 0 ? depth : random.unit();
-        material.hidden.push_back({ "Let " + first + " = " + values[i] + ".", at });
-        material.hidden.push_back({ "Let " + second + " = " + first + ".", at + (1.0 - at) * random.unit() });
+        material.hidden.push_back({ joined({ "Let ", first, " = ", values[i], "." }), at });
+        material.hidden.push_back({ joined({ "Let ", second, " = ", first, "." }), at + (1.0 - at) * random.unit() });
         if (i > 0) {
-            followed += "\nSo " + second + " = " + first + " = " + values[i] + ".";
+            followed += joined({ "\nSo ", second, " = ", first, " = ", values[i], "." });
         }
     }
     material.tail = "\n" + followed + "\nSo " + variable[1] + " =";
