@@ -140,7 +140,7 @@ def errors_name_the_remedy(a: Analyze) -> None:
     usage, runtime = 2, 1
     for code, text, args, words in (
             (usage, a.tmp / "nowhere.txt", (), "--file"),
-            (usage, None, ("--source", "magic"), "residual,normalised,key,value"),
+            (usage, None, ("--source", "magic"), "residual, normalised, key, value"),
             (usage, None, ("--methods", "magic"), "threshold"),
             (usage, None, ("--tau", "1.5"), "--tau"),
             (usage, None, ("-c", "1"), "--ctx-size"),
