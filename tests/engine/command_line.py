@@ -64,7 +64,7 @@ def examples_parse(p: Program, tmp: pathlib.Path) -> None:
 
 
 def errors_name_flag_and_remedy(p: Program, tmp: pathlib.Path) -> None:
-    for args, expected in (([], "give a command: analyze"), (["anlyze"], "did you mean 'analyze'?"),
+    for args, expected in (([], "give a command: "), (["anlyze"], "did you mean 'analyze'?"),
                            (["analyze"], "give -m FILE"), (["graph", "--modle", "x"], "did you mean '--model'?"),
                            (["graph", "-m", "nowhere.gguf"], "no file 'nowhere.gguf'"),
                            (["completion", "tcsh"], "bash, zsh, fish"), (["man", "anlyze"], "did you mean 'analyze'?")):

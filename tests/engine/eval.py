@@ -88,8 +88,8 @@ def budgets_hold(program):
 
 
 def goes_on_where_it_stopped(program):
-    flags = ("-c", "256", "--windows", "3", "--block", "64", "--window", "32", "--methods", "joint:0.2,random:0.3",
-             "--retrieval", "--tasks", "passkey", "--lengths", "512", "--questions", "2")
+    flags = ("-c", "256", "--windows", "3", "--block", "64", "--window", "32", "--f32", "--methods",
+             "joint:0.2,random:0.3", "--retrieval", "--tasks", "passkey", "--lengths", "512", "--questions", "2")
     whole = program.json(*flags)
     assert not program.kept(), "a finished run leaves nothing behind"
     child = subprocess.Popen(program.command(*flags, "-o", "json"), env=program.env, stdin=subprocess.DEVNULL,
@@ -103,9 +103,9 @@ def goes_on_where_it_stopped(program):
     assert json.loads(out)["complete"] is False
     resumed = program.json(*flags, "--resume")
     for evaluation in (whole, resumed):
-        for method in evaluation["methods"]:
+        for part in (*evaluation["methods"], evaluation["dense"]):
             for field in VARYING:
-                method.pop(field, None)
+                part.pop(field, None)
     assert whole["methods"] == resumed["methods"] and whole["dense"] == resumed["dense"], "other numbers after resuming"
     assert whole["methods"][0]["retrieval"] is None or 0 <= whole["methods"][0]["retrieval"] <= 1
 
