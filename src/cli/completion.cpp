@@ -1,5 +1,6 @@
 #include "cli/completion.h"
 
+#include <algorithm>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
@@ -43,10 +44,9 @@ std::string bash_cases(const Command & command, const std::string & name) {
         if (flag.positional || flag.value.empty()) {
             continue;
         }
-        std::vector<std::string> patterns;
-        for (const std::string & one : flag.names) {
-            patterns.push_back(in_quotes(name + " " + one));
-        }
+        std::vector<std::string> patterns(flag.names.size());
+        std::transform(flag.names.begin(), flag.names.end(), patterns.begin(),
+                       [&](const std::string & one) { return in_quotes(fmt::format("{} {}", name, one)); });
         text += fmt::format("    {}) {} ;;\n", fmt::join(patterns, " | "), bash_value(flag));
     }
     return text + fmt::format("    {}*) {} ;;\n", in_quotes(name + " "), bash_command(command));
