@@ -17,6 +17,9 @@ using ToFloat = void (*)(const void * stored, float * values, int64_t n);
 // Rounds n values in place to another format's precision.
 using Round = void (*)(float * values, int64_t n);
 
+// Formats that vector instructions convert by themselves; all others go through ToFloat.
+enum class Format : uint8_t { other, f32, f16, bf16 };
+
 // Stored rows: value i of a row at base + row * row_stride + head * head_stride + stream * stream_stride.
 struct Rows {
     const char * base = nullptr;
@@ -25,6 +28,7 @@ struct Rows {
     size_t stream_stride = 0;
     size_t value_stride = 0; // 0: the row is packed, and converts in one go (the only way for block formats)
     ToFloat to_float = nullptr;
+    Format format = Format::other; // what to_float reads, where that is known
 
     // Writes the n values of one row.
     void read(int64_t row, int64_t head, int64_t stream, int64_t n, float * values) const;

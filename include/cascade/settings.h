@@ -1,6 +1,7 @@
 // What a person can set, in any llama.cpp program by variables and in `cascade` by flags.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@ namespace cascade {
 enum class Mode {
     off,       // claims nothing: the engine runs as if we weren't there
     exact,     // takes the graph and hands it on untouched
+    fast,      // every attention computed exactly by our own kernels: equal up to rounding
+    near,      // long contexts on a cover, close to what the model would say
+    balanced,  // the same, faster and less close
     reference, // every attention computed plainly by us: the oracle, slow
 };
 
@@ -28,8 +32,13 @@ struct Settings {
     Mode mode = Mode::exact;
     std::string stats; // where to write what was done: a file, "-" for stderr, empty for nowhere
     Fault fault = Fault::none;
+    float epsilon = -1.0F; // near, balanced: of the gate; below 0: the mode's own
 
-    bool rewrites() const { return mode == Mode::reference; }
+    int64_t audit = 0; // one token in so many is computed exactly as well; 0: none
+
+    bool rewrites() const { return mode != Mode::off && mode != Mode::exact; }
+    bool approximates() const { return mode == Mode::near || mode == Mode::balanced; }
+    float gate() const;
 };
 
 // The modes by name, for messages and help.
@@ -37,8 +46,8 @@ std::string_view mode_names();
 std::string_view mode_name(Mode mode);
 std::optional<Mode> parse_mode(std::string_view name);
 
-// Reads GGML_CASCADE, GGML_CASCADE_STATS and GGML_CASCADE_FAULT. What can't be understood is left at its default and
-// named in `complaints`, each a sentence that says what to do.
+// Reads GGML_CASCADE, GGML_CASCADE_EPS, GGML_CASCADE_AUDIT, GGML_CASCADE_STATS and GGML_CASCADE_FAULT. What can't be
+// understood is left at its default and named in `complaints`, each a sentence that says what to do.
 using Lookup = std::function<const char *(const char * variable)>;
 Settings settings_from(const Lookup & lookup, std::vector<std::string> & complaints);
 

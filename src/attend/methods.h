@@ -14,7 +14,7 @@ using Select = Selection (*)(const Block & block, const MethodOptions & options,
 struct MethodSpec {
     std::string label; // as it was written
     std::string name;
-    Select select = nullptr; // nullptr: exact, copy, copy-earlier and representatives, which don't choose by blocks
+    Select select = nullptr; // nullptr: those that don't choose by blocks, such as exact, copy and the plugin's
     MethodOptions options;
     bool wants_cover = false;
     Source source = Source::key; // rows that its cover is chosen on
@@ -28,6 +28,7 @@ struct MethodSpec {
     Selection choose(const Block & block, Team & team) const;
 
     bool leaves_alone() const { return name == "exact" || options.epsilon == 0.0; }
+    bool by_plugin() const; // measured in the plugin itself, not here
     bool wants_rows() const;
     double cover_share() const; // of the past
 };

@@ -14,10 +14,12 @@ namespace {
 // own functions (threads, abort callback, thread pool) work on it; only what computes a graph is ours.
 struct CascadeBackend : ggml_backend {
     ggml_backend_ptr engine;
+    std::shared_ptr<const Settings> settings;
     Session session; // goes before the engine does
 
-    CascadeBackend(ggml_backend_ptr used_engine, const Settings & settings)
-        : ggml_backend(*used_engine), engine(std::move(used_engine)), session(engine.get(), settings) {
+    CascadeBackend(ggml_backend_ptr used_engine, std::shared_ptr<const Settings> used_settings)
+        : ggml_backend(*used_engine), engine(std::move(used_engine)), settings(std::move(used_settings)),
+          session(engine.get(), *settings) {
         iface.get_name = [](ggml_backend_t) { return "Cascade"; };
         iface.free = [](ggml_backend_t self) { delete static_cast<CascadeBackend *>(self); };
         iface.graph_plan_create = nullptr; // a plan would bypass graph_compute
@@ -36,14 +38,16 @@ struct CascadeBackend : ggml_backend {
 
 } // namespace
 
-ggml_backend_t make_backend(const Settings & settings) {
+ggml_backend_t make_backend(std::shared_ptr<const Settings> settings) {
     try {
         ggml_backend_ptr engine(ggml_backend_dev_init(cpu_device(), nullptr));
-        return engine ? new CascadeBackend(std::move(engine), settings) : nullptr;
+        return engine ? new CascadeBackend(std::move(engine), std::move(settings)) : nullptr;
     } catch (...) {
         say_once(Notice::fallback, "out of memory: no backend could be made");
         return nullptr;
     }
 }
+
+Session & session_of(ggml_backend_t backend) { return static_cast<CascadeBackend *>(backend)->session; }
 
 } // namespace cascade::backend

@@ -12,27 +12,25 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 namespace cascade::backend {
 
 namespace {
 
-// Read once, and never destroyed: a program may free its last context after our static objects are gone.
-const Settings & settings() {
-    static const Settings & current = *[] {
-        std::vector<std::string> complaints;
-        auto * found =
-            new Settings(settings_from([](const char * variable) { return std::getenv(variable); }, complaints));
-        std::string line;
-        for (const std::string & complaint : complaints) {
-            line += (line.empty() ? "" : "; ") + complaint;
-        }
-        if (!line.empty()) {
-            say_once(Notice::settings, line);
-        }
-        return found;
-    }();
-    return current;
+// Read for each context anew, so that a program can have several in different modes.
+Settings settings() {
+    std::vector<std::string> complaints;
+    Settings found = settings_from([](const char * variable) { return std::getenv(variable); }, complaints);
+    std::string line;
+    for (const std::string & complaint : complaints) {
+        line += line.empty() ? "" : "; ";
+        line += complaint;
+    }
+    if (!line.empty()) {
+        say_once(Notice::settings, line);
+    }
+    return found;
 }
 
 const char * name_of_device(ggml_backend_dev_t) { return "Cascade"; }
@@ -53,7 +51,14 @@ void props_of_device(ggml_backend_dev_t device, ggml_backend_dev_props * props) 
     props->memory_total = 0;
 }
 
-ggml_backend_t backend_of_device(ggml_backend_dev_t, const char *) { return make_backend(settings()); }
+ggml_backend_t backend_of_device(ggml_backend_dev_t, const char *) {
+    try {
+        return make_backend(std::make_shared<const Settings>(settings()));
+    } catch (...) {
+        say_once(Notice::fallback, "out of memory: no backend could be made");
+        return nullptr;
+    }
+}
 
 ggml_backend_buffer_type_t buffer_type_of_device(ggml_backend_dev_t) {
     return ggml_backend_dev_buffer_type(cpu_device());

@@ -3,7 +3,6 @@
 #include "backend/log.h"
 #include "graph/bind.h"
 #include "graph/tensor.h"
-#include "plan/plan.h"
 
 #include <algorithm>
 #include <new>
@@ -27,21 +26,33 @@ bool is_transient(const ggml_tensor * tensor) { return tensor != nullptr && tens
 } // namespace
 
 Session::Session(ggml_backend_t used_engine, const Settings & used_settings)
-    : engine(used_engine), settings(used_settings), stats(used_settings), scratch(GGML_MAX_N_THREADS) {}
+    : engine(used_engine), settings(used_settings), stats(used_settings),
+      joint(std::make_unique<attend::JointAttention>(attend::JointOptions{ settings.gate(), settings.audit })),
+      exact_shared(std::make_unique<attend::ExactShared>()), exact_scratch(GGML_MAX_N_THREADS),
+      scratch(GGML_MAX_N_THREADS) {
+    if (settings.approximates()) {
+        indexes.emplace(watch, cover::IndexOptions());
+    }
+}
 
 ggml_status Session::compute(ggml_cgraph * graph) noexcept {
     graph::Shadow * shadow = nullptr;
     bool recognised = false;
     const int64_t start = ggml_time_us();
-    if (settings.rewrites() || stats.wanted()) {
+    if (settings.rewrites() || stats.wanted() || CacheWatch::anything_watched()) {
         try {
-            if (const Known * found = find_or_read(graph, recognised)) {
-                shadow = found->shadow.get();
-            }
+            Known & found = find_or_read(graph, recognised);
+            shadow = found.shadow.get();
+            announce_writes(found, *graph);
         } catch (...) {
+            CacheWatch::everything_changes();
             stats.failures++;
             say_once(Notice::fallback, "a graph could not be rewritten (out of memory?): the engine computes it");
         }
+    }
+    if (indexes) {
+        indexes->apply();
+        joint->begin();
     }
     const int64_t read = ggml_time_us();
     ggml_status status = GGML_STATUS_ALLOC_FAILED;
@@ -57,11 +68,16 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
         const auto outcome = shadow->finish();
         stats.failures += outcome.failures;
         stats.microseconds_ours += outcome.microseconds;
+        stats.joint = joint->counts();
+        stats.audit = joint->audited();
+        stats.uncovered = joint->uncovered();
+        stats.microseconds_indexing = joint->microseconds_indexing();
         if (outcome.failures > 0) {
             say_once(Notice::fallback, "an attention of ours failed: the engine's own op computed it instead");
         }
     }
     try {
+        stats.index_bytes = indexes ? indexes->bytes() : 0;
         stats.computed(graph->n_nodes, shadow != nullptr, recognised);
     } catch (...) {
         say_once(Notice::stats, "statistics are incomplete: out of memory");
@@ -74,7 +90,7 @@ bool Session::Known::is(uint64_t other_id, const ggml_cgraph & graph) const {
            last == graph.nodes[n_nodes - 1];
 }
 
-Session::Known * Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
+Session::Known & Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
     const uint64_t id = graph->uid != 0 ? graph->uid : graph::fingerprint(graph::nodes_of(*graph));
     const auto found = std::find_if(known.begin(), known.end(), [&](const Known & one) { return one.is(id, *graph); });
     if (found != known.end()) {
@@ -83,13 +99,23 @@ Session::Known * Session::find_or_read(ggml_cgraph * graph, bool & recognised) {
         if (found->shadow) {
             found->shadow->adopt(*graph);
         }
-        return &*found;
+        return *found;
     }
     while (known.size() >= known_graphs) {
         known.pop_front();
     }
     known.push_back(read(id, graph));
-    return &known.back();
+    return known.back();
+}
+
+void Session::announce_writes(Known & found, const ggml_cgraph & graph) {
+    if (!CacheWatch::anything_watched()) {
+        return;
+    }
+    if (!found.writes) {
+        found.writes = graph::read_cache_writes(graph::nodes_of(graph));
+    }
+    watch.before(*found.writes);
 }
 
 Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
@@ -98,25 +124,32 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     const graph::ModelGraph model = graph::read_graph(nodes);
     std::vector<graph::Replacement> replacements;
     std::vector<SiteReport> reports;
+    Known result;
+    if (settings.approximates()) {
+        result.writes = graph::read_cache_writes(nodes);
+    }
     for (const graph::Layer & layer : model.layers) {
         for (const graph::AttentionSite & site : layer.attention) {
             Attention attention;
-            Decision decision = { false, graph::bind_attention(site, attention) };
+            Decision decision = { Way::engine, graph::bind_attention(site, attention) };
             if (decision.why.empty()) {
-                decision = plan_attention(settings, attention);
+                decision = plan_attention(settings, attention, { site.uses_cache(), layer.sliding });
             }
-            if (decision.take) {
+            if (decision.way != Way::engine) {
                 decision.why = graph::replacement_hazard(*graph, site);
-                decision.take = decision.why.empty();
             }
-            if (decision.take) {
-                replacements.push_back({ site.nodes, reference_function(attention) });
+            graph::NodeFunction function;
+            if (decision.why.empty()) {
+                function = function_of(decision.way, site, attention, result.writes);
+                decision.why = function ? "" : "its cache can't be watched";
             }
-            reports.push_back({ layer.index, site.form, decision.take, decision.why });
+            reports.push_back({ layer.index, site.form, function != nullptr, decision.why });
+            if (function) {
+                replacements.push_back({ site.nodes, std::move(function) });
+            }
         }
     }
     fault_here(settings, Fault::rewrite);
-    Known result;
     result.id = id;
     result.n_nodes = graph->n_nodes;
     result.first = nodes.empty() ? nullptr : nodes.front();
@@ -126,6 +159,15 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     }
     stats.new_graph(graph->n_nodes, model, reports);
     return result;
+}
+
+graph::NodeFunction Session::function_of(Way way, const graph::AttentionSite & site, const Attention & attention,
+                                         const std::optional<graph::CacheWrites> & writes) {
+    if (way == Way::joint) {
+        StreamIndexes of_site = writes && indexes ? indexes->of(site, attention, *writes) : StreamIndexes();
+        return of_site.empty() ? nullptr : joint_function(attention, std::move(of_site));
+    }
+    return way == Way::fast ? fast_function(attention) : reference_function(attention);
 }
 
 graph::NodeFunction Session::reference_function(const Attention & attention) {
@@ -138,6 +180,32 @@ graph::NodeFunction Session::reference_function(const Attention & attention) {
         return true;
     };
 }
+
+// Threads wait for each other inside: an injected fault must meet all of them.
+graph::NodeFunction Session::fast_function(const Attention & attention) {
+    return [this, attention](int part, int parts) { return !injected_fault() && attend_fast(attention, part, parts); };
+}
+
+bool Session::attend_fast(const Attention & attention, int part, int parts) {
+    return static_cast<size_t>(parts) <= exact_scratch.size() &&
+           attend::attend_exact(attention, part, parts, *exact_shared, exact_scratch[static_cast<size_t>(part)]) !=
+               attend::ExactWay::failed;
+}
+
+graph::NodeFunction Session::joint_function(const Attention & attention, StreamIndexes of_site) {
+    std::vector<cover::LayerIndex *> pointers(of_site.size());
+    std::transform(of_site.begin(), of_site.end(), pointers.begin(), [](const auto & index) { return index.get(); });
+    return [this, attention, owned = std::move(of_site), pointers = std::move(pointers)](int part, int parts) {
+        if (injected_fault()) {
+            return false;
+        }
+        const auto result = joint->attend(attention, pointers, part, parts);
+        return result == attend::JointAttention::Result::done ||
+               (result == attend::JointAttention::Result::left && attend_fast(attention, part, parts));
+    };
+}
+
+bool Session::injected_fault() const { return settings.fault == Fault::node || settings.fault == Fault::scratch; }
 
 void Session::keep_sources(ggml_cgraph * graph, ggml_backend_graph_optimize_params * params) noexcept {
     if (!settings.rewrites() || params == nullptr) {

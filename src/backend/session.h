@@ -2,15 +2,21 @@
 // the plan takes something over, and handed to the engine's CPU backend.
 #pragma once
 
+#include "attend/joint/joint_attention.h"
+#include "attend/kernels/exact.h"
+#include "backend/cache_watch.h"
+#include "backend/layer_indexes.h"
 #include "backend/stats.h"
 #include "cascade/attention.h"
 #include "cascade/settings.h"
 #include "graph/shadow.h"
+#include "plan/plan.h"
 
 #include "ggml-backend-impl.h"
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cascade::backend {
@@ -27,6 +33,9 @@ class Session {
     // queries, keys and mask would be reused before the chain's last node.
     void keep_sources(ggml_cgraph * graph, ggml_backend_graph_optimize_params * params) noexcept;
 
+    // Every graph is shown to it before it is computed, while any cache is watched.
+    CacheWatch & cache_watch() { return watch; }
+
   private:
     // A graph that was read; without a shadow where nothing in it is ours.
     struct Known {
@@ -35,19 +44,32 @@ class Session {
         const ggml_tensor * first = nullptr;
         const ggml_tensor * last = nullptr;
         std::unique_ptr<graph::Shadow> shadow;
+        std::optional<graph::CacheWrites> writes; // read when first asked for
 
         bool is(uint64_t other_id, const ggml_cgraph & graph) const;
     };
 
-    Known * find_or_read(ggml_cgraph * graph, bool & recognised);
+    Known & find_or_read(ggml_cgraph * graph, bool & recognised);
+    void announce_writes(Known & found, const ggml_cgraph & graph);
     Known read(uint64_t id, ggml_cgraph * graph);
+    graph::NodeFunction function_of(Way way, const graph::AttentionSite & site, const Attention & attention,
+                                    const std::optional<graph::CacheWrites> & writes);
     graph::NodeFunction reference_function(const Attention & attention);
+    graph::NodeFunction fast_function(const Attention & attention);
+    graph::NodeFunction joint_function(const Attention & attention, StreamIndexes indexes);
+    bool attend_fast(const Attention & attention, int part, int parts);
+    bool injected_fault() const;
 
     ggml_backend_t engine;
     const Settings & settings;
     Stats stats;
-    std::list<Known> known;                // the most recently used last
-    std::vector<AttentionScratch> scratch; // one for each of the engine's threads
+    CacheWatch watch;
+    std::optional<LayerIndexes> indexes; // in modes that approximate
+    std::unique_ptr<attend::JointAttention> joint;
+    std::unique_ptr<attend::ExactShared> exact_shared;
+    std::vector<attend::ExactScratch> exact_scratch; // one for each of the engine's threads
+    std::list<Known> known;                          // the most recently used last
+    std::vector<AttentionScratch> scratch;           // one for each of the engine's threads
 };
 
 } // namespace cascade::backend

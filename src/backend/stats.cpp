@@ -33,6 +33,16 @@ void write_line(const std::string & target, const nlohmann::json & line) {
     }
 }
 
+// Means of what was observed in passing, as shares of the output's length.
+nlohmann::json audited(const attend::AuditSums & audit) {
+    return { { "rows", audit.rows },
+             { "error", audit.observed / audit.output },
+             { "estimate", audit.estimated / audit.output },
+             { "bound", audit.bound / audit.output },
+             { "above_bound", audit.above_bound },
+             { "worst_of_bound", audit.worst_of_bound } };
+}
+
 // Never destroyed: a program may free its last context after our static objects are gone.
 struct Living {
     std::mutex lock;
@@ -111,21 +121,36 @@ void Stats::write_summary() noexcept {
     }
     try {
         constexpr double second = 1e6;
-        write_line(settings.stats,
-                   { { "type", "summary" },
-                     { "mode", mode_name(settings.mode) },
-                     { "graphs", graphs },
-                     { "graphs_new", graphs_new },
-                     { "graphs_recognised", graphs_recognised },
-                     { "graphs_rewritten", graphs_rewritten },
-                     { "nodes", nodes_seen },
-                     { "sites_taken", sites_taken },
-                     { "sites_left", sites_left },
-                     { "unrecognised", unrecognised },
-                     { "failures", failures },
-                     { "seconds_reading", static_cast<double>(microseconds_reading) / second },
-                     { "seconds_ours", static_cast<double>(microseconds_ours) / second },
-                     { "seconds_engine", static_cast<double>(microseconds_total - microseconds_ours) / second } });
+        const nlohmann::json on_covers = { { "rows", joint.rows },
+                                           { "window", joint.exact },
+                                           { "covered", joint.covered },
+                                           { "opened", joint.opened },
+                                           { "speakers", joint.speakers },
+                                           { "bytes", joint.bytes },
+                                           { "dense_bytes", joint.dense_bytes } };
+        nlohmann::json summary = { { "type", "summary" },
+                                   { "mode", mode_name(settings.mode) },
+                                   { "graphs", graphs },
+                                   { "graphs_new", graphs_new },
+                                   { "graphs_recognised", graphs_recognised },
+                                   { "graphs_rewritten", graphs_rewritten },
+                                   { "nodes", nodes_seen },
+                                   { "sites_taken", sites_taken },
+                                   { "sites_left", sites_left },
+                                   { "unrecognised", unrecognised },
+                                   { "failures", failures },
+                                   { "uncovered", uncovered },
+                                   { "on_covers", on_covers },
+                                   { "index_bytes", index_bytes },
+                                   { "seconds_indexing", static_cast<double>(microseconds_indexing) / second },
+                                   { "seconds_reading", static_cast<double>(microseconds_reading) / second },
+                                   { "seconds_ours", static_cast<double>(microseconds_ours) / second },
+                                   { "seconds_engine",
+                                     static_cast<double>(microseconds_total - microseconds_ours) / second } };
+        if (audit.rows > 0) {
+            summary["audit"] = audited(audit);
+        }
+        write_line(settings.stats, summary);
     } catch (...) {
         say_once(Notice::stats, "statistics are incomplete: out of memory");
     }

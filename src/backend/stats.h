@@ -2,6 +2,7 @@
 // for each backend that ends (a context that is freed) and now and then before that. docs/plugin.md names the fields.
 #pragma once
 
+#include "attend/joint/audit.h"
 #include "cascade/settings.h"
 #include "graph/model_graph.h"
 
@@ -37,6 +38,11 @@ class Stats {
     void computed(int nodes, bool rewritten, bool recognised);
 
     int64_t failures = 0;
+    attend::JointCounts joint; // what attention on covers read
+    attend::AuditSums audit;
+    int64_t uncovered = 0;   // attentions of such a mode in which nothing was covered yet
+    int64_t index_bytes = 0; // of all indexes
+    int64_t microseconds_indexing = 0;
     int64_t microseconds_reading = 0; // reading and rewriting graphs
     int64_t microseconds_ours = 0;    // inside our nodes, first thread
     int64_t microseconds_total = 0;   // inside the engine's computation, our nodes included

@@ -1,5 +1,6 @@
 #include "cli/bench_run.h"
 
+#include "cascade/settings.h"
 #include "cli/bench_context.h"
 #include "cli/engine.h"
 #include "cli/interrupt.h"
@@ -171,7 +172,7 @@ class Run {
             make_controls();
             plugin = std::make_unique<Plugin>(plugin_path, options.mode); // contexts made from now on have it
             for (const auto & [setting, context] : bare) {
-                const ContextPointer ours = make_context(setting);
+                const ContextPointer ours = make_context(our_setting(setting));
                 for (BenchTest & test : tests) {
                     if (test.flash_attn == setting) {
                         measure(test, *context, *controls.at(setting), *ours);
@@ -188,6 +189,14 @@ class Run {
     }
 
   private:
+    // Modes that compute attention do so in the flash form, whichever is the bare engine's better one.
+    int our_setting(int setting) const {
+        Settings settings;
+        settings.mode = parse_mode(options.mode).value_or(Mode::exact);
+        const bool may = std::find(options.flash_attn.begin(), options.flash_attn.end(), 1) != options.flash_attn.end();
+        return settings.rewrites() && settings.mode != Mode::reference && may ? 1 : setting;
+    }
+
     ContextPointer make_context(int setting) {
         ContextPointer context = BenchContext::make(model.get(), shape, setting, text);
         if (!context) {

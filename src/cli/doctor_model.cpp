@@ -31,13 +31,14 @@ json planned(const graph::ModelGraph & graph, const Settings & settings) {
     for (const graph::Layer & layer : graph.layers) {
         for (const graph::AttentionSite & site : layer.attention) {
             Attention attention;
-            Decision decision = { false, graph::bind_attention(site, attention) };
+            Decision decision = { Way::engine, graph::bind_attention(site, attention) };
             if (decision.why.empty()) {
-                decision = plan_attention(settings, attention);
+                decision = plan_attention(settings, attention, { site.uses_cache(), layer.sliding });
             }
-            taken += decision.take ? 1 : 0;
-            left += decision.take ? 0 : 1;
-            if (!decision.take) {
+            const bool ours = decision.way != Way::engine;
+            taken += ours ? 1 : 0;
+            left += ours ? 0 : 1;
+            if (!ours) {
                 reasons[decision.why]++;
             }
         }

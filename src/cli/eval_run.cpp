@@ -2,6 +2,7 @@
 
 #include "cli/engine.h"
 #include "cli/interrupt.h"
+#include "cli/plugin.h"
 #include "cli/progress.h"
 #include "cli/resume_file.h"
 #include "report/eval_json.h"
@@ -221,6 +222,10 @@ Evaluated Run::all() {
 } // namespace
 
 Evaluated evaluate_methods(const EvalOptions & options) {
+    const auto & methods = options.lab.methods;
+    if (std::any_of(methods.begin(), methods.end(), [](const MethodSpec & method) { return method.by_plugin(); })) {
+        find_plugin(); // before the engine does
+    }
     start_engine();
     stop_on_interrupt();
     return Run(options).all();

@@ -67,6 +67,13 @@ Lab::Lab(llama_model * model, const LabOptions & some_options)
     stream.key_type = options.key_type;
     stream.value_type = options.value_type;
     approximate = std::make_unique<ActivationStream>(model, stream);
+    stream.sequences = 1;
+    modes.resize(options.methods.size());
+    for (size_t i = 0; i < modes.size(); i++) { // after all bare contexts
+        if (options.methods[i].by_plugin()) {
+            modes[i] = std::make_unique<PluginMode>(model, stream, options.methods[i]);
+        }
+    }
     for (const MethodSpec & method : options.methods) {
         if (method.wants_rows() && !approximate->has(method.source)) {
             throw std::runtime_error("method '" + method.label +
@@ -89,6 +96,11 @@ void Lab::start(evaluate::Window & window, evaluate::Answer * answer) {
         Subject subject;
         subject.run = std::make_unique<MethodRun>(method, approximate->layers(), options.window, options.seed);
         subject.sequence = static_cast<llama_seq_id>(subjects.size());
+        subject.plugin = modes[subjects.size()].get();
+        if (subject.plugin != nullptr) {
+            subject.on_trunk = false;
+            subject.plugin->start();
+        }
         subjects.push_back(std::move(subject));
     }
     for (const std::string & label : labels_of(options)) {
@@ -166,7 +178,7 @@ bool Lab::run_block(int64_t first, const Scored & scored, const Say & say, evalu
             if (!run_subject(subjects[i], pass)) {
                 return false;
             }
-            compare(*approximate, scored, i, window, answer);
+            compare(stream_of(subjects[i]), scored, i, window, answer);
         }
     }
     return !options.noise || run_noise(pass, scored, window, answer);
@@ -227,7 +239,14 @@ bool Lab::run_trunk(const Pass & pass) {
     return approximate->run(own, &listener);
 }
 
+const ActivationStream & Lab::stream_of(const Subject & subject) const {
+    return subject.plugin != nullptr ? subject.plugin->stream() : *approximate;
+}
+
 bool Lab::run_subject(Subject & subject, const Pass & pass) {
+    if (subject.plugin != nullptr) {
+        return subject.plugin->stream().run(pass, nullptr);
+    }
     Pass own = pass;
     own.sequence = subject.sequence;
     const ActivationListener listener = listener_of({ subject.run.get() }, pass.first);
@@ -254,7 +273,8 @@ void Lab::compare(const ActivationStream & stream, const Scored & scored, size_t
 
 void Lab::finish(evaluate::Window & window) {
     for (size_t i = 0; i < subjects.size(); i++) {
-        window.methods[i].reads = subjects[i].run->reads();
+        const PluginMode * plugin = subjects[i].plugin;
+        window.methods[i].reads = plugin != nullptr ? plugin->reads() : subjects[i].run->reads();
         window.methods[i].layers = subjects[i].run->layers();
     }
 }

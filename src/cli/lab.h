@@ -4,6 +4,7 @@
 
 #include "attend/method_run.h"
 #include "cli/activations.h"
+#include "cli/plugin_mode.h"
 #include "cli/text_windows.h"
 #include "evaluate/compare.h"
 
@@ -42,6 +43,7 @@ class Lab {
   private:
     struct Subject { // a method under study
         std::unique_ptr<MethodRun> run;
+        PluginMode * plugin = nullptr; // runs it instead
         llama_seq_id sequence = 0;
         bool on_trunk = true; // has read everything so far
     };
@@ -57,6 +59,7 @@ class Lab {
     bool run_subject(Subject & subject, const Pass & pass);
     bool run_noise(const Pass & pass, const Scored & scored, evaluate::Window & window, evaluate::Answer * answer);
     bool leaves_trunk(const Subject & subject, int64_t first) const;
+    const ActivationStream & stream_of(const Subject & subject) const;
     void compare(const ActivationStream & stream, const Scored & scored, size_t method, evaluate::Window & window,
                  evaluate::Answer * answer);
     ActivationListener listener_of(std::vector<MethodRun *> runs, int64_t first);
@@ -70,6 +73,7 @@ class Lab {
     std::unique_ptr<ActivationStream> dense;
     std::unique_ptr<ActivationStream> approximate;
     std::unique_ptr<ActivationStream> other_form;
+    std::vector<std::unique_ptr<PluginMode>> modes; // by method; none for those that aren't the plugin's
     std::vector<Subject> subjects;
     const Tokens * text = nullptr;
 };

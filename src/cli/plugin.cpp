@@ -22,21 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char * library = "libggml-cascade.so";
+constexpr const char * registry_name = "Cascade";
 
 std::string variable(const char * name) {
     const char * value = std::getenv(name);
     return value != nullptr ? value : "";
-}
-
-std::string new_temporary_file() {
-    std::string name = (fs::temp_directory_path() / "cascade-bench-XXXXXX").string();
-    const int file = ::mkstemp(name.data());
-    if (file < 0) {
-        throw std::runtime_error("can't write to " + fs::temp_directory_path().string() +
-                                 ": name another folder with TMPDIR");
-    }
-    ::close(file);
-    return name;
 }
 
 // A part's name and the seconds in one of its units: "seconds_reading", "microseconds_ours".
@@ -55,6 +45,17 @@ bool is_time(std::string_view field, std::string & part, double & unit) {
 
 } // namespace
 
+std::string new_temporary_file() {
+    std::string name = (fs::temp_directory_path() / "cascade-XXXXXX").string();
+    const int file = ::mkstemp(name.data());
+    if (file < 0) {
+        throw std::runtime_error("can't write to " + fs::temp_directory_path().string() +
+                                 ": name another folder with TMPDIR");
+    }
+    ::close(file);
+    return name;
+}
+
 std::string find_plugin() {
     if (fs::path(variable("GGML_BACKEND_PATH")).filename() == library) {
         unsetenv("GGML_BACKEND_PATH");
@@ -70,6 +71,28 @@ std::string find_plugin() {
                                                             : "give the path of libggml-cascade.so"));
     }
     return path.string();
+}
+
+void load_plugin(const std::string & path) {
+    if (ggml_backend_reg_by_name(registry_name) != nullptr) {
+        return;
+    }
+    ggml_backend_reg_t registry = ggml_backend_load(path.c_str());
+    const bool off = parse_mode(variable("GGML_CASCADE")) == Mode::off;
+    if (registry == nullptr || (!off && ggml_backend_reg_dev_count(registry) == 0)) {
+        throw std::runtime_error("the plugin '" + path +
+                                 "' did not load: build it together with this program, or set GGML_CASCADE_PLUGIN to "
+                                 "one that was built for this engine");
+    }
+}
+
+void write_plugin_summaries() {
+    ggml_backend_reg_t registry = ggml_backend_reg_by_name(registry_name);
+    void * function =
+        registry != nullptr ? ggml_backend_reg_get_proc_address(registry, "cascade_write_summaries") : nullptr;
+    if (function != nullptr) {
+        reinterpret_cast<void (*)()>(function)();
+    }
 }
 
 PluginFigures operator-(const PluginFigures & after, const PluginFigures & before) {
@@ -103,7 +126,7 @@ PluginFigures read_figures(const std::string & statistics_file) {
 }
 
 Plugin::Plugin(const std::string & path, const std::string & mode) {
-    if (ggml_backend_reg_by_name("Cascade") != nullptr) {
+    if (ggml_backend_reg_by_name(registry_name) != nullptr) {
         throw std::runtime_error("the plugin was loaded before the bare contexts were made: unset GGML_BACKEND_PATH");
     }
     Settings settings;
@@ -114,15 +137,12 @@ Plugin::Plugin(const std::string & path, const std::string & mode) {
         statistics = new_temporary_file();
         setenv("GGML_CASCADE_STATS", statistics.c_str(), 1);
     }
-    ggml_backend_reg_t registry = ggml_backend_load(path.c_str());
-    if (registry == nullptr || (settings.mode != Mode::off && ggml_backend_reg_dev_count(registry) == 0)) {
+    try {
+        load_plugin(path);
+    } catch (...) {
         remove_statistics();
-        throw std::runtime_error("the plugin '" + path +
-                                 "' did not load: build it together with this program, or set GGML_CASCADE_PLUGIN to "
-                                 "one that was built for this engine");
+        throw;
     }
-    write_summaries =
-        reinterpret_cast<void (*)()>(ggml_backend_reg_get_proc_address(registry, "cascade_write_summaries"));
 }
 
 Plugin::~Plugin() { remove_statistics(); }
@@ -133,10 +153,10 @@ void Plugin::remove_statistics() const {
 }
 
 PluginFigures Plugin::figures() const {
-    if (statistics.empty() || write_summaries == nullptr) {
+    if (statistics.empty()) {
         return {};
     }
-    write_summaries();
+    write_plugin_summaries();
     return read_figures(statistics);
 }
 

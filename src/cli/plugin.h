@@ -12,6 +12,15 @@ namespace cascade::cli {
 // std::runtime_error with a message for a person.
 std::string find_plugin();
 
+// Loads it; nothing where that was done before. Throws std::runtime_error with a message for a person.
+void load_plugin(const std::string & path);
+
+// Has it write the statistics of all its contexts, now.
+void write_plugin_summaries();
+
+// An empty file that only we can read.
+std::string new_temporary_file();
+
 // What the plugin counted since it was loaded.
 struct PluginFigures {
     std::map<std::string, double> seconds; // by part
@@ -38,7 +47,6 @@ class Plugin {
     void remove_statistics() const;
 
     std::string statistics; // file; empty: none
-    void (*write_summaries)() = nullptr;
 };
 
 } // namespace cascade::cli

@@ -14,12 +14,26 @@ bool readable(const ggml_tensor * tensor) {
            ggml_backend_buffer_is_host(root->buffer);
 }
 
+Format format_of(ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_F32:
+        return Format::f32;
+    case GGML_TYPE_F16:
+        return Format::f16;
+    case GGML_TYPE_BF16:
+        return Format::bf16;
+    default:
+        return Format::other;
+    }
+}
+
 // Rows along dimension `row`, their values along dimension `value`; heads and streams are dimensions 2 and 3.
 bool bind_rows(const ggml_tensor * tensor, int row, int value, Rows & rows) {
     rows.to_float = to_float(tensor->type);
     if (rows.to_float == nullptr) {
         return false;
     }
+    rows.format = format_of(tensor->type);
     rows.base = static_cast<const char *>(tensor->data);
     rows.row_stride = tensor->nb[row];
     rows.head_stride = tensor->nb[2];

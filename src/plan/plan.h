@@ -8,11 +8,23 @@
 
 namespace cascade {
 
+enum class Way {
+    engine,    // the engine's own op
+    reference, // plainly
+    fast,      // exactly, by our kernels
+    joint,     // on a cover
+};
+
 struct Decision {
-    bool take = false;
+    Way way = Way::engine;
     std::string why; // left: the reason, for the statistics
 };
 
-Decision plan_attention(const Settings & settings, const Attention & attention);
+struct Circumstances {
+    bool cached = false;  // keys and values stand in a cache
+    bool sliding = false; // of which the layer sees a window only
+};
+
+Decision plan_attention(const Settings & settings, const Attention & attention, const Circumstances & circumstances);
 
 } // namespace cascade

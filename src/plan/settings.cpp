@@ -1,15 +1,19 @@
 #include "cascade/settings.h"
 
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace cascade {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mode>, 3> modes = { {
+constexpr std::array<std::pair<std::string_view, Mode>, 6> modes = { {
     { "off", Mode::off },
     { "exact", Mode::exact },
+    { "fast", Mode::fast },
+    { "near", Mode::near },
+    { "balanced", Mode::balanced },
     { "reference", Mode::reference },
 } };
 
@@ -31,6 +35,13 @@ auto find_name(const Table & table, std::string_view name) -> std::optional<decl
     return std::nullopt;
 }
 
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+    Number value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
 std::string_view value_of(const Lookup & lookup, const char * variable) {
     const char * value = lookup(variable);
     return value != nullptr ? value : "";
@@ -38,7 +49,16 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 
 } // namespace
 
-std::string_view mode_names() { return "off, exact, reference"; }
+float Settings::gate() const {
+    constexpr float near_epsilon = 0.03F;
+    constexpr float balanced_epsilon = 0.10F;
+    if (epsilon >= 0.0F) {
+        return epsilon;
+    }
+    return mode == Mode::near ? near_epsilon : balanced_epsilon;
+}
+
+std::string_view mode_names() { return "off, exact, fast, near, balanced, reference"; }
 
 std::string_view mode_name(Mode mode) {
     for (const auto & [name, known] : modes) {
@@ -59,6 +79,22 @@ Settings settings_from(const Lookup & lookup, std::vector<std::string> & complai
         } else {
             complaints.push_back("GGML_CASCADE=" + std::string(name) + " is unknown, running exact; give one of " +
                                  std::string(mode_names()));
+        }
+    }
+    if (const auto text = value_of(lookup, "GGML_CASCADE_EPS"); !text.empty()) {
+        const auto value = number<float>(text);
+        if (value && *value >= 0.0F && *value <= 1.0F) {
+            settings.epsilon = *value;
+        } else {
+            complaints.push_back("GGML_CASCADE_EPS=" + std::string(text) + " is ignored; give a number from 0 to 1");
+        }
+    }
+    if (const auto text = value_of(lookup, "GGML_CASCADE_AUDIT"); !text.empty()) {
+        const auto one_in = text.starts_with("1/") ? number<int64_t>(text.substr(2)) : std::nullopt;
+        if (one_in && *one_in >= 1) {
+            settings.audit = *one_in;
+        } else {
+            complaints.push_back("GGML_CASCADE_AUDIT=" + std::string(text) + " is ignored; give 1/N, such as 1/1000");
         }
     }
     settings.stats = value_of(lookup, "GGML_CASCADE_STATS");

@@ -195,7 +195,7 @@ TEST(Session, ReferenceMatchesTheEngineOverRandomAttention) {
     for (int round = 0; round < rounds; round++) {
         const Case c = random_case(random, round);
         const auto seed = static_cast<uint32_t>(round);
-        ggml_backend_ptr ours(make_backend(settings));
+        ggml_backend_ptr ours(make_backend(std::make_shared<const Settings>(settings)));
         const auto expected = AttentionGraph(c, seed, nullptr).compute();
         const auto got = AttentionGraph(c, seed, ours.get()).compute();
         ASSERT_LT(test::relative_error(expected, got), tolerance(c))
@@ -221,7 +221,7 @@ TEST(Session, ExactModeAndFailingNodesGiveTheEnginesBytes) {
         for (const Fault fault : { Fault::none, Fault::read, Fault::rewrite, Fault::scratch, Fault::node }) {
             settings.mode = fault == Fault::none ? Mode::exact : Mode::reference;
             settings.fault = fault;
-            ggml_backend_ptr ours(make_backend(settings));
+            ggml_backend_ptr ours(make_backend(std::make_shared<const Settings>(settings)));
             ASSERT_EQ(expected, AttentionGraph(c, 5, ours.get()).compute()) << "round " << round;
         }
     }
@@ -243,7 +243,7 @@ TEST(Session, AGraphThatIsComputedAgainIsRecognised) {
     Settings settings = reference_settings();
     settings.stats = stats;
     {
-        ggml_backend_ptr ours(make_backend(settings));
+        ggml_backend_ptr ours(make_backend(std::make_shared<const Settings>(settings)));
         AttentionGraph graph({}, 1, ours.get());
         const uint64_t content = graph.content();
         const auto first = graph.compute();
@@ -272,7 +272,7 @@ TEST(Session, TwoBackendsWorkSideBySide) {
     load_engine();
     const auto work = [](uint32_t seed, bool & good) {
         const Settings settings = reference_settings();
-        ggml_backend_ptr ours(make_backend(settings));
+        ggml_backend_ptr ours(make_backend(std::make_shared<const Settings>(settings)));
         Case c;
         c.flash = seed % 2 == 0;
         c.queries = 16;
@@ -296,7 +296,7 @@ TEST(Session, TwoBackendsWorkSideBySide) {
 TEST(Session, TheEnginesProbesSeeTheCpu) {
     load_engine();
     const Settings settings;
-    const ggml_backend_ptr ours(make_backend(settings));
+    const ggml_backend_ptr ours(make_backend(std::make_shared<const Settings>(settings)));
     EXPECT_EQ(ggml_backend_get_device(ours.get()), cpu_device());
     EXPECT_STREQ(ggml_backend_name(ours.get()), "Cascade");
 }

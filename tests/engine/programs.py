@@ -20,6 +20,8 @@ SKIP = 77
 
 
 class Programs:
+    timeout = 300  # seconds for one run
+
     def __init__(self, bin_dir: pathlib.Path, model: pathlib.Path) -> None:
         self.bin = bin_dir
         self.model = str(model)
@@ -33,7 +35,7 @@ class Programs:
 
     def run(self, program: str, *args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
         done = subprocess.run([str(self.bin / program), *args], env=env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace", timeout=300)
+                              capture_output=True, text=True, errors="replace", timeout=self.timeout)
         assert done.returncode == 0, f"{program} failed:\n{done.stderr[-2000:]}"
         return done
 

@@ -26,7 +26,7 @@ TEST(Settings, WithoutVariablesEverythingIsExact) {
 }
 
 TEST(Settings, EveryModeHasAName) {
-    for (const Mode mode : { Mode::off, Mode::exact, Mode::reference }) {
+    for (const Mode mode : { Mode::off, Mode::exact, Mode::fast, Mode::near, Mode::balanced, Mode::reference }) {
         EXPECT_EQ(parse_mode(mode_name(mode)), mode);
         EXPECT_NE(mode_names().find(mode_name(mode)), std::string_view::npos);
     }
@@ -39,7 +39,26 @@ TEST(Settings, AnUnknownValueIsNamedWithItsRemedyAndRunsExact) {
     EXPECT_EQ(settings.mode, Mode::exact);
     ASSERT_EQ(complaints.size(), 2U);
     EXPECT_NE(complaints[0].find("GGML_CASCADE=fastest"), std::string::npos);
-    EXPECT_NE(complaints[0].find("off, exact, reference"), std::string::npos);
+    EXPECT_NE(complaints[0].find("off, exact, fast, near, balanced, reference"), std::string::npos);
+}
+
+TEST(Settings, TheGateAndTheAuditAreNumbers) {
+    std::vector<std::string> complaints;
+    const Settings near = settings_of({ { "GGML_CASCADE", "near" } }, complaints);
+    const Settings balanced = settings_of({ { "GGML_CASCADE", "balanced" } }, complaints);
+    EXPECT_GT(near.gate(), 0.0F);
+    EXPECT_GT(balanced.gate(), near.gate());
+    const Settings own = settings_of({ { "GGML_CASCADE_EPS", "0.25" }, { "GGML_CASCADE_AUDIT", "1/500" } }, complaints);
+    EXPECT_EQ(own.gate(), 0.25F);
+    EXPECT_EQ(own.audit, 500);
+    EXPECT_TRUE(complaints.empty());
+    for (const char * bad : { "-0.1", "1.5", "x", "0.1x", "nan" }) {
+        EXPECT_LT(settings_of({ { "GGML_CASCADE_EPS", bad } }, complaints).epsilon, 0.0F) << bad;
+    }
+    for (const char * bad : { "1", "2/3", "1/0", "1/-4", "1/", "1/x", "1/99999999999999999999" }) {
+        EXPECT_EQ(settings_of({ { "GGML_CASCADE_AUDIT", bad } }, complaints).audit, 0) << bad;
+    }
+    EXPECT_EQ(complaints.size(), 12U);
 }
 
 } // namespace

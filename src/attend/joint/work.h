@@ -1,0 +1,64 @@
+// What the ways of attending on a cover share: a run of queries with all that is known of what they see.
+#pragma once
+
+#include "attend/joint/query_runs.h"
+#include "cover/index/layer_index.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cascade::attend {
+
+struct JointOptions {
+    float epsilon = 0.1F; // a query's estimated error, as a share of its values' size
+    int64_t audit = 0;    // one query in so many is computed exactly as well; 0: none
+};
+
+// What was read, summed over query rows of all heads: tokens that a row saw in the past, of these opened, and so on.
+struct JointCounts {
+    double covered = 0.0;
+    double opened = 0.0;
+    double speakers = 0.0;
+    double exact = 0.0;       // tokens in the window
+    double bytes = 0.0;       // of rough keys, opened tokens and speakers
+    double dense_bytes = 0.0; // of all that is covered, at 16 bits a value
+    int64_t rows = 0;
+
+    JointCounts & operator+=(const JointCounts & other) {
+        covered += other.covered;
+        opened += other.opened;
+        speakers += other.speakers;
+        exact += other.exact;
+        bytes += other.bytes;
+        dense_bytes += other.dense_bytes;
+        rows += other.rows;
+        return *this;
+    }
+};
+
+// A run of queries on one layer.
+struct CoveredRun {
+    const QueryRun * queries = nullptr;
+    const cover::CellCover * cover = nullptr;
+    const cover::RoughKeys * rough = nullptr;
+    std::vector<int32_t> exact; // cells that are not covered and that some query sees
+    bool masked = false;        // not all of these are seen by all queries, with nothing added
+
+    int64_t group(const Attention & a) const { return a.heads / a.kv_heads; }
+    int64_t rows(const Attention & a) const { return group(a) * queries->count; } // of a KV head
+};
+
+// The part of `count` things, in steps of `step`, that belongs to one of `parts`.
+struct Share {
+    int64_t first = 0;
+    int64_t last = 0;
+
+    static Share of(int64_t count, int64_t step, int part, int parts) {
+        const int64_t steps = (count + step - 1) / step;
+        return { std::min(count, steps * part / parts * step), std::min(count, steps * (part + 1) / parts * step) };
+    }
+    int64_t count() const { return last - first; }
+};
+
+} // namespace cascade::attend

@@ -1,0 +1,174 @@
+#include "cover/index/layer_index.h"
+
+#include "cover/index/marked.h"
+
+#include <algorithm>
+
+namespace cascade::cover {
+
+namespace {
+
+// Cells that the cover has and these queries do not see.
+int64_t unseen(const CellCover & cover, const Seen & seen) {
+    return count_marked(cover.covers(), cover.cells(), seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()));
+}
+
+} // namespace
+
+LayerIndex::LayerIndex(const Cells & shape, const IndexOptions & some_options)
+    : options(some_options), rough(shape.kv_heads, shape.key_size) {}
+
+void LayerIndex::grow(int64_t cells) {
+    rough.grow(cells);
+    if (cells > static_cast<int64_t>(written.size())) {
+        coded.resize(static_cast<size_t>(cells), 0);
+        unreadable.resize(static_cast<size_t>(cells), 0);
+        written.resize(static_cast<size_t>(cells), 0); // the last: its size is what counts
+    }
+}
+
+void LayerIndex::cells_change(std::span<const int64_t> cells) noexcept {
+    now++;
+    try {
+        grow(cells.empty() ? 0 : *std::max_element(cells.begin(), cells.end()) + 1);
+    } catch (...) {
+        all_change(); // nothing is known of cells that there is no room for
+    }
+    for (const int64_t cell : cells) {
+        if (cell >= 0 && cell < static_cast<int64_t>(written.size())) {
+            const auto at = static_cast<size_t>(cell);
+            written[at] = now;
+            coded[at] = 0;
+            unreadable[at] = 0;
+            for (CellCover & cover : known) {
+                cover.remove(cell);
+            }
+        }
+    }
+}
+
+void LayerIndex::all_change() noexcept {
+    known.clear();
+    std::fill(coded.begin(), coded.end(), uint8_t{ 0 });
+    std::fill(unreadable.begin(), unreadable.end(), uint8_t{ 0 });
+    rough.forget_mean();
+}
+
+// The cover that has the most of what these queries see, and hardly anything that they don't.
+CellCover & LayerIndex::matching_cover(const Seen & seen, const Cells & shape) {
+    auto best = known.end();
+    int64_t most = -1;
+    for (auto cover = known.begin(); cover != known.end(); ++cover) {
+        const int64_t odd = unseen(*cover, seen);
+        if (odd <= options.slack && cover->covered() - odd > most) {
+            most = cover->covered() - odd;
+            best = cover;
+        }
+    }
+    if (best == known.end()) {
+        while (static_cast<int64_t>(known.size()) >= options.most_covers) {
+            known.pop_front();
+        }
+        known.emplace_back(shape, options.cells_of_cluster);
+        best = std::prev(known.end());
+    }
+    known.splice(known.end(), known, best);
+    return known.back();
+}
+
+const CellCover & LayerIndex::cover_for(const Seen & seen, const Cells & cache) {
+    try {
+        return update(seen, cache);
+    } catch (...) {
+        all_change(); // what is half done is of no use
+        throw;
+    }
+}
+
+const CellCover & LayerIndex::update(const Seen & seen, const Cells & cache) {
+    const auto cells = static_cast<int64_t>(seen.by_all.size());
+    grow(cells);
+    CellCover & cover = matching_cover(seen, cache);
+    cover.grow(cells);
+    for_each_marked(cover.covers(), cover.cells(), seen.by_all.data(), cells,
+                    [&](int64_t cell) { cover.remove(cell); });
+    if (cover.clusters() > 64 && cover.covered() < 4 * cover.clusters()) { // its centres are of the past
+        cover.clear();
+    }
+    uncover_latest(cover, seen);
+    cover_oldest(cover, seen, cache);
+    cover.repair(cache);
+    return cover;
+}
+
+// Where the latest cells are taken back, those before them are the latest again, and are to be read exactly.
+void LayerIndex::uncover_latest(CellCover & cover, const Seen & seen) {
+    const int64_t uncovered =
+        count_marked(seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()), cover.covers(), cover.cells());
+    if (cover.covered() == 0 || uncovered >= options.window / 2) {
+        return;
+    }
+    candidates.clear();
+    for_each_marked(cover.covers(), cover.cells(), nullptr, 0,
+                    [&](int64_t cell) { candidates.push_back(static_cast<int32_t>(cell)); });
+    std::stable_sort(candidates.begin(), candidates.end(), [&](int32_t a, int32_t b) {
+        return written[static_cast<size_t>(a)] < written[static_cast<size_t>(b)];
+    });
+    for (int64_t i = uncovered; i < options.window && !candidates.empty(); i++) {
+        cover.remove(candidates.back());
+        candidates.pop_back();
+    }
+}
+
+void LayerIndex::cover_oldest(CellCover & cover, const Seen & seen, const Cells & cache) {
+    candidates.clear();
+    candidates.reserve(seen.by_all.size());
+    for_each_marked(seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()), cover.covers(), cover.cells(),
+                    [&](int64_t cell) {
+                        if (unreadable[static_cast<size_t>(cell)] == 0) {
+                            candidates.push_back(static_cast<int32_t>(cell));
+                        }
+                    });
+    const auto waiting = static_cast<int64_t>(candidates.size());
+    if (waiting <= options.window + options.slack) {
+        return;
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [&](int32_t a, int32_t b) {
+        return written[static_cast<size_t>(a)] < written[static_cast<size_t>(b)];
+    });
+    const auto oldest = std::span<const int32_t>(candidates).first(static_cast<size_t>(waiting - options.window));
+    write_rough(oldest, cache);
+    std::vector<int32_t> refused;
+    cover.add(oldest, cache, refused);
+    for (const int32_t cell : refused) {
+        unreadable[static_cast<size_t>(cell)] = 1;
+    }
+}
+
+void LayerIndex::write_rough(std::span<const int32_t> cells, const Cells & cache) {
+    const int64_t values = cache.keys_of_cell();
+    std::vector<float> keys(cells.size() * static_cast<size_t>(values));
+    for (size_t i = 0; i < cells.size(); i++) {
+        cache.read_keys(cells[i], keys.data() + (static_cast<int64_t>(i) * values));
+    }
+    if (!rough.has_mean()) {
+        rough.set_mean(keys.data(), static_cast<int64_t>(cells.size()));
+    }
+    for (size_t i = 0; i < cells.size(); i++) {
+        const auto cell = static_cast<size_t>(cells[i]);
+        for (int64_t head = 0; head < cache.kv_heads && coded[cell] == 0; head++) {
+            rough.write(head, cells[i], keys.data() + (static_cast<int64_t>(i) * values) + (head * cache.key_size));
+        }
+        coded[cell] = 1;
+    }
+}
+
+int64_t LayerIndex::bytes() const {
+    int64_t sum = rough.bytes() + (static_cast<int64_t>(written.size()) * 6);
+    for (const CellCover & cover : known) {
+        sum += cover.bytes();
+    }
+    return sum;
+}
+
+} // namespace cascade::cover
