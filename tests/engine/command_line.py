@@ -163,8 +163,8 @@ def doctor_finds_all_well(p: Program, tmp: pathlib.Path) -> None:
 def doctor_finds_problems(p: Program, tmp: pathlib.Path) -> None:
     found = health(p, code=1, GGML_BACKEND_PATH=str(tmp / "nowhere.so"))
     assert found["GGML_BACKEND_PATH"]["health"] == "problem" and "nowhere.so" in found["GGML_BACKEND_PATH"]["finding"]
-    found = health(p, code=1, GGML_BACKEND_PATH=p.plugin, GGML_CASCADE="fast")
-    assert "GGML_CASCADE=fast" in found["setting"]["finding"] and "exact" in found["setting"]["remedy"], found
+    found = health(p, code=1, GGML_BACKEND_PATH=p.plugin, GGML_CASCADE="fastest")
+    assert "GGML_CASCADE=fastest" in found["setting"]["finding"] and "exact" in found["setting"]["remedy"], found
     garbage = tmp / "libggml-cascade.so"
     garbage.write_text("no library")
     found = health(p, code=1, GGML_BACKEND_PATH=str(garbage))
