@@ -50,8 +50,8 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 } // namespace
 
 float Settings::gate() const {
-    constexpr float near_epsilon = 0.03F;
-    constexpr float balanced_epsilon = 0.10F;
+    constexpr float near_epsilon = 0.018F;
+    constexpr float balanced_epsilon = 0.06F;
     if (epsilon >= 0.0F) {
         return epsilon;
     }
