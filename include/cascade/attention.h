@@ -30,6 +30,11 @@ struct Rows {
     ToFloat to_float = nullptr;
     Format format = Format::other; // what to_float reads, where that is known
 
+    const char * start(int64_t row, int64_t head, int64_t stream) const {
+        return base + (static_cast<size_t>(row) * row_stride) + (static_cast<size_t>(head) * head_stride) +
+               (static_cast<size_t>(stream) * stream_stride);
+    }
+
     // Writes the n values of one row.
     void read(int64_t row, int64_t head, int64_t stream, int64_t n, float * values) const;
 };
@@ -66,6 +71,12 @@ struct Attention {
     size_t out_query_stride = 0;
     size_t out_head_stride = 0;
     size_t out_stream_stride = 0;
+
+    float * output(int64_t query_index, int64_t head, int64_t stream) const {
+        return reinterpret_cast<float *>(out + (static_cast<size_t>(query_index) * out_query_stride) +
+                                         (static_cast<size_t>(head) * out_head_stride) +
+                                         (static_cast<size_t>(stream) * out_stream_stride));
+    }
 };
 
 // ALiBi's slope of a head, as the engine defines it; 1 where max_bias is 0.

@@ -31,18 +31,13 @@ Rows gather_mask(const Attention & attention, std::span<const int32_t> speakers,
     return gathered;
 }
 
-const float * output_of(const Attention & attention, int64_t query, int64_t head) {
-    return reinterpret_cast<const float *>(attention.out + (static_cast<size_t>(query) * attention.out_query_stride) +
-                                           (static_cast<size_t>(head) * attention.out_head_stride));
-}
-
 double relative_difference(const Attention & copied, const Attention & own, std::span<const int32_t> sample) {
     double difference = 0.0;
     double norm = 0.0;
     for (size_t i = 0; i < sample.size(); i++) {
         for (int64_t head = 0; head < own.heads; head++) {
-            const float * a = output_of(copied, static_cast<int64_t>(i), head);
-            const float * b = output_of(own, sample[i], head);
+            const float * a = copied.output(static_cast<int64_t>(i), head, 0);
+            const float * b = own.output(sample[i], head, 0);
             for (int64_t k = 0; k < own.value_size; k++) {
                 difference += (static_cast<double>(a[k]) - b[k]) * (static_cast<double>(a[k]) - b[k]);
                 norm += static_cast<double>(b[k]) * b[k];

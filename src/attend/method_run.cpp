@@ -20,11 +20,6 @@ std::vector<float> read_rows(const Rows & rows, int64_t first, int64_t count, in
     return values;
 }
 
-float * output_of(const Attention & attention, int64_t query, int64_t head) {
-    return reinterpret_cast<float *>(attention.out + (static_cast<size_t>(query) * attention.out_query_stride) +
-                                     (static_cast<size_t>(head) * attention.out_head_stride));
-}
-
 uint64_t mixed(uint64_t seed, uint64_t value) {
     const uint64_t sum = (seed ^ value) * 0x9E3779B97F4A7C15U;
     return sum ^ (sum >> 32U);
@@ -196,7 +191,7 @@ void MethodRun::measure(int layer, const Attention & attention, const std::vecto
     const float * own = out.data();
     for (int64_t query = 0; query < attention.queries; query++) {
         for (int64_t head = 0; head < attention.heads; head++, own += attention.value_size) {
-            const float * dense = output_of(attention, query, head);
+            const float * dense = attention.output(query, head, 0);
             for (int64_t i = 0; i < attention.value_size; i++) {
                 const double difference = static_cast<double>(own[i]) - dense[i];
                 figure.difference += difference * difference;
@@ -210,7 +205,7 @@ void MethodRun::write(const Attention & attention, const std::vector<float> & ou
     const float * own = out.data();
     for (int64_t query = 0; query < attention.queries; query++) {
         for (int64_t head = 0; head < attention.heads; head++, own += attention.value_size) {
-            std::copy_n(own, attention.value_size, output_of(attention, query, head));
+            std::copy_n(own, attention.value_size, attention.output(query, head, 0));
         }
     }
 }

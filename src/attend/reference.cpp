@@ -88,14 +88,13 @@ void weigh_values(const Attention & a, const float * sink, AttentionScratch & sc
 } // namespace
 
 void Rows::read(int64_t row, int64_t head, int64_t stream, int64_t n, float * values) const {
-    const char * start = base + static_cast<size_t>(row) * row_stride + static_cast<size_t>(head) * head_stride +
-                         static_cast<size_t>(stream) * stream_stride;
+    const char * first = start(row, head, stream);
     if (value_stride == 0) {
-        to_float(start, values, n);
+        to_float(first, values, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        to_float(start + static_cast<size_t>(i) * value_stride, values + i, 1);
+        to_float(first + static_cast<size_t>(i) * value_stride, values + i, 1);
     }
 }
 
@@ -134,10 +133,7 @@ void attend_reference(const Attention & a, int part, int parts, AttentionScratch
                     std::fill(scratch.logits.begin(), scratch.logits.end(), 0.0F);
                 }
                 compute_logits(a, alibi_slope(a.max_bias, a.heads, head), scratch);
-                char * out = a.out + static_cast<size_t>(query) * a.out_query_stride +
-                             static_cast<size_t>(head) * a.out_head_stride +
-                             static_cast<size_t>(stream) * a.out_stream_stride;
-                weigh_values(a, a.sinks != nullptr ? a.sinks + head : nullptr, scratch, reinterpret_cast<float *>(out));
+                weigh_values(a, a.sinks != nullptr ? a.sinks + head : nullptr, scratch, a.output(query, head, stream));
             }
         }
     }

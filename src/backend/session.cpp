@@ -27,7 +27,7 @@ bool is_transient(const ggml_tensor * tensor) { return tensor != nullptr && tens
 
 Session::Session(ggml_backend_t used_engine, const Settings & used_settings)
     : engine(used_engine), settings(used_settings), stats(used_settings),
-      joint(std::make_unique<attend::JointAttention>(attend::JointOptions{ settings.gate(), settings.audit })),
+      joint(std::make_unique<attend::JointAttention>(settings.audit)),
       exact_shared(std::make_unique<attend::ExactShared>()), exact_scratch(GGML_MAX_N_THREADS),
       scratch(GGML_MAX_N_THREADS) {
     if (settings.approximates()) {
@@ -71,7 +71,7 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
         stats.joint = joint->counts();
         stats.audit = joint->audited();
         stats.uncovered = joint->uncovered();
-        stats.microseconds_indexing = joint->microseconds_indexing();
+        stats.times = joint->times();
         if (outcome.failures > 0) {
             say_once(Notice::fallback, "an attention of ours failed: the engine's own op computed it instead");
         }
@@ -199,7 +199,7 @@ graph::NodeFunction Session::joint_function(const Attention & attention, StreamI
         if (injected_fault()) {
             return false;
         }
-        const auto result = joint->attend(attention, pointers, part, parts);
+        const auto result = joint->attend(attention, pointers, settings.gate(), part, parts);
         return result == attend::JointAttention::Result::done ||
                (result == attend::JointAttention::Result::left && attend_fast(attention, part, parts));
     };

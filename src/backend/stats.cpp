@@ -43,6 +43,14 @@ nlohmann::json audited(const attend::AuditSums & audit) {
              { "worst_of_bound", audit.worst_of_bound } };
 }
 
+nlohmann::json seconds_of(const attend::PhaseTimes & times) {
+    nlohmann::json seconds = nlohmann::json::object();
+    for (int phase = 0; phase < attend::phases; phase++) {
+        seconds[attend::phase_names[static_cast<size_t>(phase)]] = times.seconds(static_cast<attend::Phase>(phase));
+    }
+    return seconds;
+}
+
 // Never destroyed: a program may free its last context after our static objects are gone.
 struct Living {
     std::mutex lock;
@@ -142,7 +150,7 @@ void Stats::write_summary() noexcept {
                                    { "uncovered", uncovered },
                                    { "on_covers", on_covers },
                                    { "index_bytes", index_bytes },
-                                   { "seconds_indexing", static_cast<double>(microseconds_indexing) / second },
+                                   { "seconds_on_covers", seconds_of(times) },
                                    { "seconds_reading", static_cast<double>(microseconds_reading) / second },
                                    { "seconds_ours", static_cast<double>(microseconds_ours) / second },
                                    { "seconds_engine",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attend/joint/audit.h"
+#include "attend/joint/phases.h"
 #include "cascade/settings.h"
 #include "graph/model_graph.h"
 
@@ -42,7 +43,7 @@ class Stats {
     attend::AuditSums audit;
     int64_t uncovered = 0;   // attentions of such a mode in which nothing was covered yet
     int64_t index_bytes = 0; // of all indexes
-    int64_t microseconds_indexing = 0;
+    attend::PhaseTimes times; // of the same
     int64_t microseconds_reading = 0; // reading and rewriting graphs
     int64_t microseconds_ours = 0;    // inside our nodes, first thread
     int64_t microseconds_total = 0;   // inside the engine's computation, our nodes included

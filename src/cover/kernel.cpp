@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cover/kernel.cpp"
 #include "cover/kernel.h"
+#include "cover/targets.h"
 #include "cover/unit_row.h"
 
 #include <algorithm>
@@ -113,20 +114,9 @@ HWY_ATTR void multiply_pairs(int64_t size, const float * HWY_RESTRICT a, const f
     multiply_pairs_inline(size, a, b, out);
 }
 
-const char * target_name() {
-    switch (HWY_TARGET) {
-    case HWY_AVX2:
-        return "avx2";
-    case HWY_AVX3:
-        return "avx512";
-    case HWY_NEON:
-        return "neon";
-    default:
-        return hwy::TargetName(HWY_TARGET);
-    }
+Kernel make_kernel() {
+    return { isa_name(HWY_TARGET), rows, columns, write_unit_row, multiply, take_best, multiply_pairs };
 }
-
-Kernel make_kernel() { return { target_name(), rows, columns, write_unit_row, multiply, take_best, multiply_pairs }; }
 
 #else // no fused multiply-add, or vectors whose length the compiler doesn't know: the plain kernel
 
@@ -185,27 +175,10 @@ HWY_EXPORT(make_kernel);
 
 using Kernels = std::vector<Kernel>;
 
-// What this machine can run, best first; "plain" is always there.
-Kernels find_kernels() {
-    Kernels found;
-    for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-        hwy::SetSupportedTargetsForTest(targets & -targets); // the lowest bit is the best target
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-        const Kernel kernel = HWY_DYNAMIC_DISPATCH(make_kernel)();
-        const auto same = [&](const Kernel & other) { return other.multiply == kernel.multiply; };
-        if (kernel.multiply != nullptr && std::none_of(found.begin(), found.end(), same)) {
-            found.push_back(kernel);
-        }
-    }
-    hwy::SetSupportedTargetsForTest(0); // all again
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    found.push_back({ "plain", plain::rows, plain::columns, plain::write_unit_row, plain::multiply, plain::take_best,
-                      plain::multiply_pairs });
-    return found;
-}
-
 const Kernels & kernels() {
-    static const Kernels found = find_kernels();
+    static const Kernels found = find_kernels<Kernel>([] { return HWY_DYNAMIC_DISPATCH(make_kernel)(); },
+                                                      { "plain", plain::rows, plain::columns, plain::write_unit_row,
+                                                        plain::multiply, plain::take_best, plain::multiply_pairs });
     return found;
 }
 

@@ -50,8 +50,8 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 } // namespace
 
 float Settings::gate() const {
-    constexpr float near_epsilon = 0.018F;
-    constexpr float balanced_epsilon = 0.06F;
+    constexpr float near_epsilon = 0.025F;
+    constexpr float balanced_epsilon = 0.08F;
     if (epsilon >= 0.0F) {
         return epsilon;
     }

@@ -28,15 +28,20 @@ constexpr double rounding = 2e-4; // of the values' size
 constexpr double tie = 5e-4;      // of logits
 constexpr size_t most_undecided = 6;
 
+struct Joint : JointAttention {
+    explicit Joint(float an_epsilon, int64_t audit = 0) : JointAttention(audit), epsilon(an_epsilon) {}
+    float epsilon;
+};
+
 // As the engine's threads do.
-Result run(JointAttention & joint, const Attention & a, std::span<cover::LayerIndex * const> indexes, int parts) {
+Result run(Joint & joint, const Attention & a, std::span<cover::LayerIndex * const> indexes, int parts) {
     joint.begin();
     std::vector<Result> results(static_cast<size_t>(parts));
     std::vector<std::thread> threads;
     for (int part = 1; part < parts; part++) {
-        threads.emplace_back([&, part] { results[static_cast<size_t>(part)] = joint.attend(a, indexes, part, parts); });
+        threads.emplace_back([&, part] { results[static_cast<size_t>(part)] = joint.attend(a, indexes, joint.epsilon, part, parts); });
     }
-    results[0] = joint.attend(a, indexes, 0, parts);
+    results[0] = joint.attend(a, indexes, joint.epsilon, 0, parts);
     for (std::thread & thread : threads) {
         thread.join();
     }
@@ -194,7 +199,7 @@ void judge(const Attention & a, const Covers & of, const std::vector<cover::Laye
 }
 
 TEST(JointAttention, WithAllOpenedItIsExact) {
-    JointAttention joint({ 1e-7F });
+    Joint joint(1e-7F);
     int done = 0;
     for (int i = 0; i < test::cases(80); i++) {
         Random random(static_cast<unsigned>(i));
@@ -224,7 +229,7 @@ TEST(JointAttention, IsWhatTheMethodSays) {
         Random random(static_cast<unsigned>(i));
         const IsaGuard isa(random);
         const float epsilon = one_of(random, { 0.02F, 0.05F, 0.12F, 0.3F, 1.0F });
-        JointAttention joint({ epsilon, 3 });
+        Joint joint(epsilon, 3);
         converse(random, test::some_conversation(random), [&](Conversation & conversation, Attention & a) {
             std::vector<cover::LayerIndex> copies = conversation.layer_of_streams();
             const Covers covers(a, conversation, copies);
@@ -276,7 +281,7 @@ TEST(JointAttention, AnyEpsilonAboveZeroWillDo) {
             Random random(5);
             Conversation conversation(plain_shape(), random);
             conversation.read_prompt(300);
-            JointAttention joint({ epsilon });
+            Joint joint(epsilon);
             Attention & a = conversation.turn(queries);
             ASSERT_EQ(run(joint, a, conversation.indexes(), 2), Result::done);
             EXPECT_EQ(joint.counts().opened, epsilon < 1.0F ? joint.counts().covered : 0.0) << epsilon;
@@ -293,7 +298,7 @@ TEST(JointAttention, AfterAChangeOfEverythingNothingOldIsLeft) {
         Random random(static_cast<unsigned>(i));
         Conversation conversation(plain_shape(), random);
         conversation.read_prompt(300);
-        JointAttention joint({ 0.1F });
+        Joint joint(0.1F);
         run(joint, conversation.turn(4), conversation.indexes(), 1);
         conversation.change_silently();
         conversation.layer_of_streams()[0].all_change();
@@ -302,7 +307,7 @@ TEST(JointAttention, AfterAChangeOfEverythingNothingOldIsLeft) {
         const std::vector<float> found = conversation.output();
         cover::LayerIndex fresh(conversation.memory().cells(0), conversation.shape().index);
         cover::LayerIndex * const indexes[] = { &fresh };
-        JointAttention other({ 0.1F });
+        Joint other(0.1F);
         ASSERT_EQ(run(other, a, indexes, 1), Result::done);
         EXPECT_EQ(conversation.output(), found);
     }
@@ -315,7 +320,7 @@ TEST(JointAttention, AWriteThatNobodyToldShows) {
             Random random(static_cast<unsigned>(i));
             Conversation conversation(plain_shape(), random);
             conversation.read_prompt(300);
-            JointAttention joint({ 0.3F });
+            Joint joint(0.3F);
             run(joint, conversation.turn(4), conversation.indexes(), 1);
             if (told) {
                 std::vector<int64_t> all(400);
@@ -343,7 +348,7 @@ TEST(JointAttention, WhatIsNotSeenDoesNoHarm) {
         Conversation conversation(shape, random);
         conversation.read_prompt(340);
         conversation.spoil_sequence(1, 0.05);
-        JointAttention joint({ 0.1F });
+        Joint joint(0.1F);
         conversation.turn_of(1, 1);
         run(joint, conversation.turn_of(1, 1), conversation.indexes(), 1); // rough keys are written
         const JointCounts before = joint.counts();
@@ -368,7 +373,7 @@ TEST(JointAttention, OutOfMemoryIsNotForEver) {
         shape.sequences = between(random, 1, 2);
         Conversation conversation(shape, random);
         conversation.read_prompt(340);
-        JointAttention joint({ 0.1F });
+        Joint joint(0.1F);
         const int64_t queries = i % 2 == 0 ? 3 : 15;
         if (coin(random, 0.6)) { // the index is there, or all but the latest memory
             run(joint, conversation.turn(coin(random, 0.5) ? 3 : queries), conversation.indexes(), 1);
@@ -378,10 +383,10 @@ TEST(JointAttention, OutOfMemoryIsNotForEver) {
             std::vector<Result> results(2);
             const auto indexes = conversation.indexes();
             joint.begin();
-            std::thread other([&] { results[1] = joint.attend(a, indexes, 1, 2); });
+            std::thread other([&] { results[1] = joint.attend(a, indexes, joint.epsilon, 1, 2); });
             {
                 const test::ScarceMemory memory(one_of(random, { between(random, 0, 80), between(random, 80, 400) }));
-                results[0] = joint.attend(a, indexes, 0, 2);
+                results[0] = joint.attend(a, indexes, joint.epsilon, 0, 2);
             }
             other.join();
             ASSERT_EQ(results[0], results[1]);

@@ -150,10 +150,7 @@ class AuditedRow {
         if (!(exact_total > 0.0) || !(used_total > 0.0)) {
             return;
         }
-        const auto * out =
-            reinterpret_cast<const float *>(a.out + (static_cast<size_t>(query) * a.out_query_stride) +
-                                            (static_cast<size_t>(head) * a.out_head_stride) +
-                                            (static_cast<size_t>(run.queries->stream) * a.out_stream_stride));
+        const float * out = a.output(query, head, run.queries->stream);
         double difference = 0.0;
         double norm = 0.0;
         for (size_t i = 0; i < exact_sum.size(); i++) {

@@ -20,8 +20,6 @@ Rows float_rows(const float * data, int64_t size) {
     return rows;
 }
 
-float factor(float logit, float reference) { return logit == nothing ? 0.0F : std::exp2(logit - reference); }
-
 // Logits become weights relative to `reference`, whatever the largest is; n is padded with hidden ones.
 void weigh_against(const Kernel & ops, float reference, int64_t n, float * logits) {
     RowSoftmax row = { reference, 0.0F };
@@ -89,24 +87,28 @@ void FewRows::prepare(const Attention & a, const CoveredRun & run, int parts) {
     }
 }
 
-void FewRows::attend(const Attention & a, const CoveredRun & run, const JointOptions & options, Barrier & barrier,
-                     int part, int parts) {
-    score(a, run, part, parts);
+void FewRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier,
+                     int part, int parts, PhaseTimes * times) {
+    score_past(a, run, part, parts);
+    end_phase(times, Phase::rough);
+    score_window(a, run, part, parts);
     barrier.wait(parts);
-    open(a, run, options, part, parts);
+    end_phase(times, Phase::window);
+    open(a, run, epsilon, part, parts);
     barrier.wait(parts);
+    end_phase(times, Phase::opening);
     speak(a, run, part, parts);
     barrier.wait(parts);
     add_opened(a, run, part);
     barrier.wait(parts);
     merge(part, parts);
+    end_phase(times, Phase::past);
 }
 
-// The window exactly, the past roughly, and all clusters as if nothing were opened.
-void FewRows::score(const Attention & a, const CoveredRun & run, int part, int parts) {
+// All cells roughly, and all clusters as if nothing were opened.
+void FewRows::score_past(const Attention & a, const CoveredRun & run, int part, int parts) {
     Part & own = part_of[static_cast<size_t>(part)];
     const Share tiles = Share::of(cells / cover::cells_of_tile, tile_columns / cover::cells_of_tile, part, parts);
-    const Share near = Share::of(static_cast<int64_t>(run.exact.size()), row_padding, part, parts);
     const Share spoken = Share::of(clusters, speakers_step, part, parts);
     const int64_t first = tiles.first * cover::cells_of_tile;
     const int64_t count = tiles.count() * cover::cells_of_tile;
@@ -126,8 +128,6 @@ void FewRows::score(const Attention & a, const CoveredRun & run, int part, int p
                 query.ops().weigh(&terms, 1, count, rough_row(head, row) + first, count, &past, &unused);
             }
         }
-        attend_tokens(query, { run.exact.data() + near.first, 0, near.count() },
-                      run.masked ? Masking::by_token : Masking::none, of.near, own.scratch);
         const int64_t last = std::min(spoken.last, run.cover->clusters());
         if (last > spoken.first) {
             dot_rows(float_rows(run.cover->key_sums(head), a.key_size), 0, 0, a.key_size,
@@ -137,8 +137,16 @@ void FewRows::score(const Attention & a, const CoveredRun & run, int part, int p
     }
 }
 
-// With Z the sum of all weights and P that of the past, a token that stays closed has a share below epsilon^2 / (P /
-// Z): so the closed shares' squares sum up to less than epsilon^2.
+void FewRows::score_window(const Attention & a, const CoveredRun & run, int part, int parts) {
+    Part & own = part_of[static_cast<size_t>(part)];
+    const Share near = Share::of(static_cast<int64_t>(run.exact.size()), row_padding, part, parts);
+    for (int64_t head = 0; head < a.kv_heads; head++) {
+        attend_tokens(queries[static_cast<size_t>(head)], { run.exact.data() + near.first, 0, near.count() },
+                      run.masked ? Masking::by_token : Masking::none, own.heads[static_cast<size_t>(head)].near,
+                      own.scratch);
+    }
+}
+
 FewRows::Gate FewRows::gate_of(int64_t head, int64_t row, float epsilon, int parts) const {
     float largest = nothing;
     for (int part = 0; part < parts; part++) {
@@ -150,14 +158,10 @@ FewRows::Gate FewRows::gate_of(int64_t head, int64_t row, float epsilon, int par
     for (int part = 0; part < parts; part++) {
         const OfHead & of = part_of[static_cast<size_t>(part)].heads[static_cast<size_t>(head)];
         const RowSoftmax & far = of.past[static_cast<size_t>(row)];
-        past += far.sum * factor(far.largest, largest);
-        near += of.near.row(row).sum * factor(of.near.row(row).largest, largest);
+        past += far.sum * weight_below(far.largest, largest);
+        near += of.near.row(row).sum * weight_below(of.near.row(row).largest, largest);
     }
-    const float all = past + near;
-    if (!(past > 0.0F)) {
-        return { largest, std::numeric_limits<float>::infinity() };
-    }
-    return { largest, largest + std::log2(epsilon * epsilon * all * all / past) };
+    return { largest, opening_threshold(past, near, largest, epsilon) };
 }
 
 void FewRows::find_hits(int64_t head, OfHead & of, Part & own, const Share & share) {
@@ -206,13 +210,13 @@ void FewRows::read_opened(const Attention & a, const CoveredRun & run, int64_t h
     }
 }
 
-void FewRows::open(const Attention & a, const CoveredRun & run, const JointOptions & options, int part, int parts) {
+void FewRows::open(const Attention & a, const CoveredRun & run, float epsilon, int part, int parts) {
     Part & own = part_of[static_cast<size_t>(part)];
     const Share tiles = Share::of(cells / cover::cells_of_tile, tile_columns / cover::cells_of_tile, part, parts);
     const Share share = { tiles.first * cover::cells_of_tile, tiles.last * cover::cells_of_tile };
     for (int64_t head = 0; head < a.kv_heads; head++) {
         for (int64_t row = 0; row < rows; row++) {
-            own.gates[static_cast<size_t>((head * rows) + row)] = gate_of(head, row, options.epsilon, parts);
+            own.gates[static_cast<size_t>((head * rows) + row)] = gate_of(head, row, epsilon, parts);
         }
         OfHead & of = own.heads[static_cast<size_t>(head)];
         find_hits(head, of, own, share);

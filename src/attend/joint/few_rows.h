@@ -6,6 +6,7 @@
 // members add u * (sum of values - values of opened ones): so an opened token counts with its own weight minus u.
 #pragma once
 
+#include "attend/joint/phases.h"
 #include "attend/joint/work.h"
 #include "attend/kernels/barrier.h"
 #include "attend/kernels/few_rows.h"
@@ -20,8 +21,8 @@ class FewRows {
     void prepare(const Attention & attention, const CoveredRun & run, int parts);
 
     // Computes the run's outputs. By all threads at once.
-    void attend(const Attention & attention, const CoveredRun & run, const JointOptions & options, Barrier & barrier,
-                int part, int parts);
+    void attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier,
+                int part, int parts, PhaseTimes * times);
 
     // The tokens that were opened for each KV head in the last run. May throw std::bad_alloc.
     std::vector<std::vector<int32_t>> opened(int parts) const;
@@ -55,8 +56,9 @@ class FewRows {
     };
 
     void prepare_part(Part & own, const Attention & attention, int64_t most_cells);
-    void score(const Attention & attention, const CoveredRun & run, int part, int parts);
-    void open(const Attention & attention, const CoveredRun & run, const JointOptions & options, int part, int parts);
+    void score_past(const Attention & attention, const CoveredRun & run, int part, int parts);
+    void score_window(const Attention & attention, const CoveredRun & run, int part, int parts);
+    void open(const Attention & attention, const CoveredRun & run, float epsilon, int part, int parts);
     Gate gate_of(int64_t head, int64_t row, float epsilon, int parts) const;
     void find_hits(int64_t head, OfHead & of, Part & own, const Share & cells);
     void read_opened(const Attention & attention, const CoveredRun & run, int64_t head, Part & own);

@@ -3,8 +3,6 @@
 #include "attend/kernels/exact.h"
 #include "cover/index/marked.h"
 
-#include <chrono>
-
 namespace cascade::attend {
 
 namespace {
@@ -97,16 +95,15 @@ void JointAttention::record(const Attention & a, const CoveredRun & run, int par
 }
 
 JointAttention::Result JointAttention::attend(const Attention & a, std::span<cover::LayerIndex * const> indexes,
-                                              int part, int parts) {
+                                              float epsilon, int part, int parts) {
     if (part == 0) {
-        const auto start = std::chrono::steady_clock::now();
+        spent.start();
         try {
             prepare(a, indexes);
         } catch (...) {
             prepared = Result::failed;
         }
-        indexing +=
-            std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count();
+        spent.end(Phase::indexing);
     }
     barrier.wait(parts);
     if (prepared != Result::done) {
@@ -129,9 +126,12 @@ JointAttention::Result JointAttention::attend(const Attention & a, std::span<cov
         if (!room) {
             return Result::failed;
         }
+        PhaseTimes * times = part == 0 ? &spent : nullptr;
+        end_phase(times, Phase::preparing);
+        const float own_epsilon = epsilon_for(epsilon, run.cover->covered());
         if (by_few) {
-            few.attend(a, run, settings, barrier, part, parts);
-        } else if (!many.attend(a, run, settings, barrier, part, parts)) {
+            few.attend(a, run, own_epsilon, barrier, part, parts, times);
+        } else if (!many.attend(a, run, own_epsilon, barrier, part, parts, times)) {
             return Result::failed;
         }
         barrier.wait(parts);

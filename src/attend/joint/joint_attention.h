@@ -13,7 +13,8 @@ namespace cascade::attend {
 // Shared by all layers of a context, which are computed one after the other.
 class JointAttention {
   public:
-    explicit JointAttention(const JointOptions & options) : settings(options), auditor(options.audit) {}
+    // `audit`: one query in so many is computed exactly as well; 0: none.
+    explicit JointAttention(int64_t audit = 0) : auditor(audit) {}
 
     // Why an attention can't be computed this way; nullptr: it can.
     static const char * objection(const Attention & attention);
@@ -28,13 +29,14 @@ class JointAttention {
     };
 
     // Computes part `part` of `parts`, all at once on as many threads; all get the same result. `indexes`: one for each
-    // stream.
-    Result attend(const Attention & attention, std::span<cover::LayerIndex * const> indexes, int part, int parts);
+    // stream. `epsilon`: what a query's error may be, as a share of its values' size (epsilon_for).
+    Result attend(const Attention & attention, std::span<cover::LayerIndex * const> indexes, float epsilon, int part,
+                  int parts);
 
     const JointCounts & counts() const { return sums; }
     const AuditSums & audited() const { return auditor.sums(); }
     int64_t uncovered() const { return left_alone; } // calls that ended as `left`
-    int64_t microseconds_indexing() const { return indexing; }
+    const PhaseTimes & times() const { return spent; }
 
   private:
     void prepare(const Attention & attention, std::span<cover::LayerIndex * const> indexes);
@@ -42,7 +44,6 @@ class JointAttention {
     void record(const Attention & attention, const CoveredRun & run, int parts) noexcept;
 
     Barrier barrier;
-    JointOptions settings;
     const char * mask_read = nullptr; // that the runs were found in
     int64_t tokens_read = 0;
     std::vector<QueryRun> query_runs;
@@ -54,7 +55,7 @@ class JointAttention {
     Audit auditor;
     JointCounts sums;
     int64_t left_alone = 0;
-    int64_t indexing = 0;
+    PhaseTimes spent;
 };
 
 } // namespace cascade::attend

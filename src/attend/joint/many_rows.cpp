@@ -20,14 +20,10 @@ void unpack_row(const QueryRows & queries, int64_t row, int64_t size, float * ou
     }
 }
 
-// As in FewRows::gate_of.
 float threshold_of(const RowSoftmax & near, const RowSoftmax & past, float epsilon) {
     const float largest = std::max(near.largest, past.largest);
-    const float far = past.sum * std::exp2(past.largest - largest);
-    const float close = near.sum > 0.0F ? near.sum * std::exp2(near.largest - largest) : 0.0F;
-    const float all = far + close;
-    return far > 0.0F ? largest + std::log2(epsilon * epsilon * all * all / far)
-                      : std::numeric_limits<float>::infinity();
+    return opening_threshold(past.sum * weight_below(past.largest, largest),
+                             near.sum * weight_below(near.largest, largest), largest, epsilon);
 }
 
 } // namespace
@@ -70,8 +66,8 @@ void ManyRows::prepare(const Attention & a, const CoveredRun & run, int parts) {
     means.reset(run.cover->clusters(), a.key_size, narrow, Columns::Biases::all);
 }
 
-bool ManyRows::attend(const Attention & a, const CoveredRun & run, const JointOptions & options, Barrier & barrier,
-                      int part, int parts) {
+bool ManyRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier,
+                      int part, int parts, PhaseTimes * times) {
     Part & own = part_of[static_cast<size_t>(part)];
     for (int64_t head = 0; head < a.kv_heads; head++) {
         const Share near = Share::of(static_cast<int64_t>(run.exact.size()), tile_columns, part, parts);
@@ -84,11 +80,13 @@ bool ManyRows::attend(const Attention & a, const CoveredRun & run, const JointOp
         }
         barrier.wait(parts);
         for (size_t b = static_cast<size_t>(part); b < blocks.size(); b += static_cast<size_t>(parts)) {
-            attend_window(a, run, head, blocks[b], own, options);
+            attend_window(a, run, head, blocks[b], own, epsilon);
         }
         barrier.wait(parts);
+        end_phase(times, Phase::window);
         find_opened(run, head, part, parts);
         barrier.wait(parts);
+        end_phase(times, Phase::rough);
         if (part == 0) {
             try {
                 gather_opened(run, opened_of[static_cast<size_t>(head)], parts);
@@ -107,10 +105,12 @@ bool ManyRows::attend(const Attention & a, const CoveredRun & run, const JointOp
             past.fill(far.first, a, head, run.queries->stream, { opened.data() + far.first, 0, far.count() }, own.fill);
         }
         barrier.wait(parts);
+        end_phase(times, Phase::opening);
         for (size_t b = static_cast<size_t>(part); b < blocks.size(); b += static_cast<size_t>(parts)) {
             attend_columns(blocks[b].queries, past, Masking::none, blocks[b].state, own.tiles);
             blocks[b].state.finish(blocks[b].queries);
         }
+        end_phase(times, Phase::past);
     }
     return true;
 }
@@ -134,7 +134,7 @@ void ManyRows::fill_mean_speakers(const CoveredRun & run, int64_t head) {
 }
 
 void ManyRows::attend_window(const Attention & a, const CoveredRun & run, int64_t head, Block & block, Part & own,
-                             const JointOptions & options) {
+                             float epsilon) {
     block.queries.fill(a, head, run.queries->stream, block.first, block.count, QueryLayout::packs);
     const int64_t rows = block.queries.rows();
     block.state.start(rows, a.value_size);
@@ -143,7 +143,7 @@ void ManyRows::attend_window(const Attention & a, const CoveredRun & run, int64_
     attend_columns(block.queries, means, Masking::none, block.past, own.tiles);
     for (int64_t row = 0; row < rows; row++) {
         thresholds[static_cast<size_t>(block.first_row + row)] =
-            threshold_of(block.state.row(row), block.past.row(row), options.epsilon);
+            threshold_of(block.state.row(row), block.past.row(row), epsilon);
     }
     const auto thread = static_cast<size_t>(&own - part_of.data());
     float * values = row_values.data() + (thread * static_cast<size_t>(std::max(a.key_size, a.value_size)));

@@ -3,6 +3,7 @@
 // tokens and speakers for the others are folded into the same softmax.
 #pragma once
 
+#include "attend/joint/phases.h"
 #include "attend/joint/work.h"
 #include "attend/kernels/barrier.h"
 #include "attend/kernels/tiles.h"
@@ -18,8 +19,8 @@ class ManyRows {
     void prepare(const Attention & attention, const CoveredRun & run, int parts);
 
     // Computes the run's outputs. By all threads at once. false, to all of them: out of memory.
-    bool attend(const Attention & attention, const CoveredRun & run, const JointOptions & options, Barrier & barrier,
-                int part, int parts);
+    bool attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier,
+                int part, int parts, PhaseTimes * times);
 
     // The tokens that were opened for each KV head in the last run.
     const std::vector<std::vector<int32_t>> & opened() const { return opened_of; }
@@ -43,8 +44,7 @@ class ManyRows {
     };
 
     void attend_window(const Attention & attention, const CoveredRun & run, int64_t head, Block & block, Part & own,
-                       const JointOptions & options);
-    void round_queries(const CoveredRun & run, int64_t head, const Block & block);
+                       float epsilon);
     void find_opened(const CoveredRun & run, int64_t head, int part, int parts);
     void gather_opened(const CoveredRun & run, std::vector<int32_t> & opened, int parts);
     void fill_mean_speakers(const CoveredRun & run, int64_t head);

@@ -23,8 +23,7 @@ struct MaskWords<uint32_t> {
 };
 
 const char * mask_row(const Attention & a, int64_t stream, int64_t query) {
-    return a.mask.base + (static_cast<size_t>(query) * a.mask.row_stride) +
-           (static_cast<size_t>(stream % a.mask_streams) * a.mask.stream_stride);
+    return a.mask.start(query, 0, stream % a.mask_streams);
 }
 
 // Tokens that one of two queries sees and the other doesn't.

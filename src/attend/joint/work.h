@@ -5,15 +5,20 @@
 #include "cover/index/layer_index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace cascade::attend {
 
-struct JointOptions {
-    float epsilon = 0.1F; // a query's estimated error, as a share of its values' size
-    int64_t audit = 0;    // one query in so many is computed exactly as well; 0: none
-};
+// Errors of many closed tokens add up to more than their estimate says: at one epsilon the model's errors grow with the
+// length (docs/method.md), so beyond `steady` covered tokens it falls with the root of their number.
+inline float epsilon_for(float epsilon, int64_t covered) {
+    constexpr int64_t steady = 2048;
+    return covered <= steady ? epsilon
+                             : epsilon * std::sqrt(static_cast<float>(steady) / static_cast<float>(covered));
+}
 
 // What was read, summed over query rows of all heads: tokens that a row saw in the past, of these opened, and so on.
 struct JointCounts {
@@ -48,6 +53,15 @@ struct CoveredRun {
     int64_t group(const Attention & a) const { return a.heads / a.kv_heads; }
     int64_t rows(const Attention & a) const { return group(a) * queries->count; } // of a KV head
 };
+
+// The logit from which on tokens are opened, by what the past and the rest weigh relative to `largest`. With Z the sum of
+// all weights and P that of the past, a token that stays closed has a share below epsilon^2 / (P / Z): so the closed
+// shares' squares sum up to less than epsilon^2.
+inline float opening_threshold(float past, float near, float largest, float epsilon) {
+    const float all = past + near;
+    return past > 0.0F ? largest + std::log2(epsilon * epsilon * all * all / past)
+                       : std::numeric_limits<float>::infinity();
+}
 
 // The part of `count` things, in steps of `step`, that belongs to one of `parts`.
 struct Share {

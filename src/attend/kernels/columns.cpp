@@ -19,9 +19,7 @@ bool is_transposed(const Rows & rows, const TokenList & tokens) {
 
 void read_transposed(const Kernel & ops, const Rows & rows, int64_t head, int64_t stream, const TokenList & tokens,
                      int64_t size, float * out, int64_t step) {
-    const char * start = rows.base + (static_cast<size_t>(tokens.first) * rows.row_stride) +
-                         (static_cast<size_t>(head) * rows.head_stride) +
-                         (static_cast<size_t>(stream) * rows.stream_stride);
+    const char * start = rows.start(tokens.first, head, stream);
     constexpr int64_t together = 64;
     float values[together];
     for (int64_t t = 0; t < tokens.count; t += together) {

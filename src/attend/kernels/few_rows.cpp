@@ -15,9 +15,7 @@ constexpr float hidden = -std::numeric_limits<float>::infinity();
 bool readable_as_is(const Rows & rows) { return rows.format != Format::other && rows.value_stride == 0; }
 
 StoredRows stored_rows(const Rows & rows, int64_t head, int64_t stream, int64_t size) {
-    return { rows.base + (static_cast<size_t>(head) * rows.head_stride) +
-                 (static_cast<size_t>(stream) * rows.stream_stride),
-             rows.row_stride, rows.format, size };
+    return { rows.start(0, head, stream), rows.row_stride, rows.format, size };
 }
 
 // Calls use(stored rows, their tokens, number of the first) for all tokens, some at a time where they must be

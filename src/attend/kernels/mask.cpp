@@ -43,9 +43,7 @@ Visibility MaskTile::read_one(const QueryRows & queries, int64_t r, const TokenL
         }
         return queries.ops().visibility(Format::f32, out, tokens.count);
     }
-    const char * row = mask.base + (static_cast<size_t>(queries.query(r)) * mask.row_stride) +
-                       (static_cast<size_t>(head) * mask.head_stride) +
-                       (static_cast<size_t>(stream) * mask.stream_stride);
+    const char * row = mask.start(queries.query(r), head, stream);
     const void * stored = row + (static_cast<size_t>(tokens.first) * format_bytes(mask.format));
     if (tokens.list != nullptr) {
         mask.format == Format::f32 ? gather(row, tokens, reinterpret_cast<uint32_t *>(gathered.get()))

@@ -10,10 +10,7 @@ void read_row(const Kernel & ops, const Rows & rows, int64_t row, int64_t head, 
         rows.read(row, head, stream, n, values);
         return;
     }
-    const char * start = rows.base + (static_cast<size_t>(row) * rows.row_stride) +
-                         (static_cast<size_t>(head) * rows.head_stride) +
-                         (static_cast<size_t>(stream) * rows.stream_stride);
-    ops.to_float(rows.format, start, n, values);
+    ops.to_float(rows.format, rows.start(row, head, stream), n, values);
 }
 
 void QueryRows::read(int64_t r, float * out) const {

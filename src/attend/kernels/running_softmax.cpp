@@ -10,9 +10,9 @@ namespace {
 
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
-float weight_below(float logit, float largest) { return logit == nothing ? 0.0F : std::exp2(logit - largest); }
-
 } // namespace
+
+float weight_below(float logit, float largest) { return logit == nothing ? 0.0F : std::exp2(logit - largest); }
 
 void RunningSoftmax::start(int64_t rows, int64_t value_size) {
     value_width = round_up(value_size, row_padding);
@@ -44,10 +44,7 @@ void RunningSoftmax::finish(const QueryRows & queries) const {
         const float weight = weight_below(row(r).largest, largest);
         const float total = (weight * row(r).sum) + weight_below(sink, largest);
         const float inverse = largest == nothing ? 0.0F : weight / total;
-        auto * written =
-            reinterpret_cast<float *>(a.out + (static_cast<size_t>(queries.query(r)) * a.out_query_stride) +
-                                      (static_cast<size_t>(queries.head(r)) * a.out_head_stride) +
-                                      (static_cast<size_t>(queries.stream()) * a.out_stream_stride));
+        float * written = a.output(queries.query(r), queries.head(r), queries.stream());
         std::transform(out(r), out(r) + a.value_size, written, [inverse](float sum) { return sum * inverse; });
     }
 }

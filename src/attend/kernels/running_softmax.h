@@ -8,6 +8,9 @@
 
 namespace cascade::attend {
 
+// 2^(logit - largest); 0 for a logit of minus infinity, whatever the largest is.
+float weight_below(float logit, float largest);
+
 class RunningSoftmax {
   public:
     // Nothing seen yet. Allocates only for more than ever before; may throw std::bad_alloc.
