@@ -386,6 +386,39 @@ TEST_P(Kernels, ColumnsAddUp) {
     }
 }
 
+TEST_P(Kernels, FindsWhatIsLargeInSomeRow) {
+    Random random(12);
+    for (int i = 0; i < 100; i++) {
+        const int64_t count = between(random, 1, 24);
+        const int64_t n = between(random, 0, 20) * row_padding;
+        const int64_t step = n + between(random, 0, 40);
+        const auto first = static_cast<int32_t>(between(random, 0, 1000));
+        std::vector<float> scores(static_cast<size_t>(count * step));
+        std::vector<float> limits(static_cast<size_t>(count));
+        for (float & score : scores) {
+            score = coin(random, 0.05) ? NAN : std::uniform_real_distribution<float>(0.0F, 1.0F)(random);
+        }
+        const float usual = one_of(random, { 0.0F, 0.5F, 0.9F, 0.99F, 2.0F });
+        for (float & limit : limits) {
+            limit = coin(random, 0.2) ? -hidden : usual;
+        }
+        std::vector<int32_t> expected;
+        for (int64_t j = 0; j < n; j++) {
+            bool wanted = false;
+            for (int64_t row = 0; row < count; row++) {
+                wanted = wanted || scores[static_cast<size_t>((row * step) + j)] >= limits[static_cast<size_t>(row)];
+            }
+            if (wanted) {
+                expected.push_back(first + static_cast<int32_t>(j));
+            }
+        }
+        std::vector<int32_t> found(static_cast<size_t>(n + row_padding));
+        found.resize(static_cast<size_t>(
+            kernel().find_at_least(limits.data(), count, n, scores.data(), step, first, found.data())));
+        ASSERT_EQ(found, expected) << "case " << i;
+    }
+}
+
 TEST_P(Kernels, BiasesCountColumns) {
     Random random(11);
     Shape shape;

@@ -37,7 +37,7 @@ void weigh_against(const Kernel & ops, float reference, int64_t n, float * logit
 } // namespace
 
 void FewRows::prepare_part(Part & own, const Attention & a, int64_t most_cells) {
-    own.hits.resize(static_cast<size_t>(cells));
+    own.limits.resize(static_cast<size_t>(rows));
     own.scratch.need(a, rows);
     own.floats.need(tokens_of_few * round_up(std::max(a.key_size, a.value_size), row_padding));
     own.heads.resize(static_cast<size_t>(a.kv_heads));
@@ -87,8 +87,8 @@ void FewRows::prepare(const Attention & a, const CoveredRun & run, int parts) {
     }
 }
 
-void FewRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier,
-                     int part, int parts, PhaseTimes * times) {
+void FewRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier, int part, int parts,
+                     PhaseTimes * times) {
     score_past(a, run, part, parts);
     end_phase(times, Phase::rough);
     score_window(a, run, part, parts);
@@ -164,26 +164,19 @@ FewRows::Gate FewRows::gate_of(int64_t head, int64_t row, float epsilon, int par
     return { largest, opening_threshold(past, near, largest, epsilon) };
 }
 
-void FewRows::find_hits(int64_t head, OfHead & of, Part & own, const Share & share) {
-    std::fill(own.hits.begin() + share.first, own.hits.begin() + share.last, uint8_t{ 0 });
+void FewRows::find_opened(int64_t head, OfHead & of, Part & own, const Share & share) {
     for (int64_t row = 0; row < rows; row++) {
         const Gate & gate = own.gates[static_cast<size_t>((head * rows) + row)];
         const RowSoftmax & past = of.past[static_cast<size_t>(row)];
-        if (past.largest == nothing || past.largest < gate.threshold) {
-            continue;
-        }
+        const bool none = past.largest == nothing || past.largest < gate.threshold;
         // never 0, which is what cells weigh that are not covered
-        const float limit = std::max(std::exp2(gate.threshold - past.largest), std::numeric_limits<float>::min());
-        const float * weights = rough_row(head, row);
-        for (int64_t cell = share.first; cell < share.last; cell++) {
-            own.hits[static_cast<size_t>(cell)] |= static_cast<uint8_t>(weights[cell] >= limit ? 1 : 0);
-        }
+        own.limits[static_cast<size_t>(row)] =
+            none ? std::numeric_limits<float>::infinity()
+                 : std::max(std::exp2(gate.threshold - past.largest), std::numeric_limits<float>::min());
     }
-    of.opened_count = 0;
-    for (int64_t cell = share.first; cell < share.last; cell++) {
-        of.opened[static_cast<size_t>(of.opened_count)] = static_cast<int32_t>(cell);
-        of.opened_count += own.hits[static_cast<size_t>(cell)];
-    }
+    of.opened_count = queries[static_cast<size_t>(head)].ops().find_at_least(
+        own.limits.data(), rows, share.count(), rough_row(head, 0) + share.first, cells,
+        static_cast<int32_t>(share.first), of.opened.data());
 }
 
 // Opened tokens' own logits, and what their clusters lose by them.
@@ -219,7 +212,7 @@ void FewRows::open(const Attention & a, const CoveredRun & run, float epsilon, i
             own.gates[static_cast<size_t>((head * rows) + row)] = gate_of(head, row, epsilon, parts);
         }
         OfHead & of = own.heads[static_cast<size_t>(head)];
-        find_hits(head, of, own, share);
+        find_opened(head, of, own, share);
         read_opened(a, run, head, own);
         own.counts.opened += static_cast<double>(of.opened_count * rows);
     }

@@ -21,8 +21,8 @@ class FewRows {
     void prepare(const Attention & attention, const CoveredRun & run, int parts);
 
     // Computes the run's outputs. By all threads at once.
-    void attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier,
-                int part, int parts, PhaseTimes * times);
+    void attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier, int part,
+                int parts, PhaseTimes * times);
 
     // The tokens that were opened for each KV head in the last run. May throw std::bad_alloc.
     std::vector<std::vector<int32_t>> opened(int parts) const;
@@ -49,7 +49,7 @@ class FewRows {
     struct Part {
         std::vector<OfHead> heads;
         std::vector<Gate> gates;   // KV heads x rows; every thread finds the same
-        std::vector<uint8_t> hits; // by cell
+        std::vector<float> limits; // by row: weights from here on are opened
         Buffer floats;
         FewScratch scratch;
         JointCounts counts;
@@ -60,7 +60,7 @@ class FewRows {
     void score_window(const Attention & attention, const CoveredRun & run, int part, int parts);
     void open(const Attention & attention, const CoveredRun & run, float epsilon, int part, int parts);
     Gate gate_of(int64_t head, int64_t row, float epsilon, int parts) const;
-    void find_hits(int64_t head, OfHead & of, Part & own, const Share & cells);
+    void find_opened(int64_t head, OfHead & of, Part & own, const Share & cells);
     void read_opened(const Attention & attention, const CoveredRun & run, int64_t head, Part & own);
     void speak(const Attention & attention, const CoveredRun & run, int part, int parts);
     void weigh_speakers(const CoveredRun & run, int64_t head, Part & own, const Share & share, int parts);

@@ -18,7 +18,13 @@ cover::Cells cells_of(const Attention & a, int64_t stream) {
     return cells;
 }
 
+// In one layer after the other mostly the same.
 void list_exact(const QueryRun & queries, const cover::CellCover & cover, CoveredRun & run) {
+    const std::span<const uint8_t> marks(cover.covers(), static_cast<size_t>(cover.cells()));
+    if (!marks.empty() && std::equal(marks.begin(), marks.end(), run.exact_beside.begin(), run.exact_beside.end())) {
+        return;
+    }
+    run.exact_beside.assign(marks.begin(), marks.end());
     run.exact.clear();
     run.exact.reserve(queries.by_some.size());
     run.masked = false;
@@ -70,6 +76,7 @@ void JointAttention::prepare(const Attention & a, std::span<cover::LayerIndex * 
         find_query_runs(a, query_runs);
         mask_read = a.mask.base;
         tokens_read = a.tokens;
+        std::for_each(runs.begin(), runs.end(), [](CoveredRun & run) { run.exact_beside.clear(); });
     }
     runs.resize(query_runs.size());
     bool covered = false;

@@ -16,8 +16,7 @@ namespace cascade::attend {
 // length (docs/method.md), so beyond `steady` covered tokens it falls with the root of their number.
 inline float epsilon_for(float epsilon, int64_t covered) {
     constexpr int64_t steady = 2048;
-    return covered <= steady ? epsilon
-                             : epsilon * std::sqrt(static_cast<float>(steady) / static_cast<float>(covered));
+    return covered <= steady ? epsilon : epsilon * std::sqrt(static_cast<float>(steady) / static_cast<float>(covered));
 }
 
 // What was read, summed over query rows of all heads: tokens that a row saw in the past, of these opened, and so on.
@@ -47,15 +46,16 @@ struct CoveredRun {
     const QueryRun * queries = nullptr;
     const cover::CellCover * cover = nullptr;
     const cover::RoughKeys * rough = nullptr;
-    std::vector<int32_t> exact; // cells that are not covered and that some query sees
-    bool masked = false;        // not all of these are seen by all queries, with nothing added
+    std::vector<int32_t> exact;        // cells that are not covered and that some query sees
+    bool masked = false;               // not all of these are seen by all queries, with nothing added
+    std::vector<uint8_t> exact_beside; // the cover's marks when `exact` was listed
 
     int64_t group(const Attention & a) const { return a.heads / a.kv_heads; }
     int64_t rows(const Attention & a) const { return group(a) * queries->count; } // of a KV head
 };
 
-// The logit from which on tokens are opened, by what the past and the rest weigh relative to `largest`. With Z the sum of
-// all weights and P that of the past, a token that stays closed has a share below epsilon^2 / (P / Z): so the closed
+// The logit from which on tokens are opened, by what the past and the rest weigh relative to `largest`. With Z the sum
+// of all weights and P that of the past, a token that stays closed has a share below epsilon^2 / (P / Z): so the closed
 // shares' squares sum up to less than epsilon^2.
 inline float opening_threshold(float past, float near, float largest, float epsilon) {
     const float all = past + near;

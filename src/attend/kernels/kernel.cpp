@@ -31,6 +31,7 @@ Kernel make_kernel() {
              multiply,
              weigh,
              add_values,
+             find_at_least,
              visibility,
              dot_rows,
              add_rows };

@@ -81,6 +81,11 @@ struct Kernel {
     void (*add_values)(int64_t columns, const float * weights, const float * values, int64_t width,
                        const float * factors, float * out);
 
+    // Numbers, from `first` on, of those of n columns whose score is at least limits[i] in some row i, in order. n is a
+    // multiple of row_padding, `found` has room for n more and row_padding. Returns how many.
+    int64_t (*find_at_least)(const float * limits, int64_t count, int64_t n, const float * scores, int64_t step,
+                             int32_t first, int32_t * found);
+
     // Whether n packed mask values are all zero, all -inf, or anything else.
     Visibility (*visibility)(Format format, const void * stored, int64_t n);
 

@@ -105,6 +105,21 @@ void add_values(int64_t count, const float * weights, const float * values, int6
     }
 }
 
+int64_t find_at_least(const float * limits, int64_t count, int64_t n, const float * scores, int64_t step, int32_t first,
+                      int32_t * found) {
+    int64_t size = 0;
+    for (int64_t j = 0; j < n; j++) {
+        bool wanted = false;
+        for (int64_t i = 0; i < count; i++) {
+            wanted = wanted || scores[(i * step) + j] >= limits[i];
+        }
+        if (wanted) {
+            found[size++] = first + static_cast<int32_t>(j);
+        }
+    }
+    return size;
+}
+
 Visibility visibility(Format format, const void * stored, int64_t n) {
     bool clear = true;
     bool all_hidden = true;
@@ -147,7 +162,7 @@ void add_rows(const StoredRows & stored, const TokenList & tokens, const float *
 
 } // namespace
 
-const Kernel plain_kernel = { "plain", rows,       columns,    to_float, transpose, multiply,
-                              weigh,   add_values, visibility, dot_rows, add_rows };
+const Kernel plain_kernel = { "plain", rows,       columns,       to_float,   transpose, multiply,
+                              weigh,   add_values, find_at_least, visibility, dot_rows,  add_rows };
 
 } // namespace cascade::attend

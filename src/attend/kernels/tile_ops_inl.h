@@ -243,6 +243,26 @@ HWY_ATTR void weigh(const ScoreTerms * terms, int64_t count, int64_t n, float * 
     }
 }
 
+HWY_ATTR int64_t find_at_least(const float * HWY_RESTRICT limits, int64_t count, int64_t n,
+                               const float * HWY_RESTRICT scores, int64_t step, int32_t first,
+                               int32_t * HWY_RESTRICT found) {
+    const auto numbers = hn::Iota(int_tag, first);
+    int64_t size = 0;
+    for (int64_t j = 0; j < n; j += lanes) {
+        auto wanted = hn::Ge(hn::LoadU(tag, scores + j), hn::Set(tag, limits[0]));
+        for (int64_t i = 1; i < count; i++) {
+            const auto score = hn::LoadU(tag, scores + (i * step) + j);
+            wanted = hn::Or(wanted, hn::Ge(score, hn::Set(tag, limits[i])));
+        }
+        if (!hn::AllFalse(tag, wanted)) {
+            const auto here = hn::Add(numbers, hn::Set(int_tag, static_cast<int32_t>(j)));
+            size +=
+                static_cast<int64_t>(hn::CompressStore(here, hn::RebindMask(int_tag, wanted), int_tag, found + size));
+        }
+    }
+    return size;
+}
+
 } // namespace cascade::attend::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -8,9 +8,8 @@ namespace cascade::cover {
 
 namespace {
 
-// Cells that the cover has and these queries do not see.
-int64_t unseen(const CellCover & cover, const Seen & seen) {
-    return count_marked(cover.covers(), cover.cells(), seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()));
+Differences compare(const CellCover & cover, const Seen & seen) {
+    return compare_marks(cover.covers(), cover.cells(), seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()));
 }
 
 } // namespace
@@ -55,13 +54,13 @@ void LayerIndex::all_change() noexcept {
 }
 
 // The cover that has the most of what these queries see, and hardly anything that they don't.
-CellCover & LayerIndex::matching_cover(const Seen & seen, const Cells & shape) {
+LayerIndex::Match LayerIndex::matching_cover(const Seen & seen, const Cells & shape) {
     auto best = known.end();
-    int64_t most = -1;
+    Differences of_best;
     for (auto cover = known.begin(); cover != known.end(); ++cover) {
-        const int64_t odd = unseen(*cover, seen);
-        if (odd <= options.slack && cover->covered() - odd > most) {
-            most = cover->covered() - odd;
+        const Differences of = compare(*cover, seen);
+        if (of.only_in_first <= options.slack && (best == known.end() || of.only_in_second < of_best.only_in_second)) {
+            of_best = of;
             best = cover;
         }
     }
@@ -71,9 +70,10 @@ CellCover & LayerIndex::matching_cover(const Seen & seen, const Cells & shape) {
         }
         known.emplace_back(shape, options.cells_of_cluster);
         best = std::prev(known.end());
+        of_best = compare(*best, seen);
     }
     known.splice(known.end(), known, best);
-    return known.back();
+    return { known.back(), of_best.only_in_first, of_best.only_in_second };
 }
 
 const CellCover & LayerIndex::cover_for(const Seen & seen, const Cells & cache) {
@@ -88,33 +88,32 @@ const CellCover & LayerIndex::cover_for(const Seen & seen, const Cells & cache) 
 const CellCover & LayerIndex::update(const Seen & seen, const Cells & cache) {
     const auto cells = static_cast<int64_t>(seen.by_all.size());
     grow(cells);
-    CellCover & cover = matching_cover(seen, cache);
+    auto [cover, unseen, uncovered] = matching_cover(seen, cache);
     cover.grow(cells);
-    for_each_marked(cover.covers(), cover.cells(), seen.by_all.data(), cells,
-                    [&](int64_t cell) { cover.remove(cell); });
+    if (unseen > 0) {
+        for_each_marked(cover.covers(), cover.cells(), seen.by_all.data(), cells,
+                        [&cover = cover](int64_t cell) { cover.remove(cell); });
+    }
     if (cover.clusters() > 64 && cover.covered() < 4 * cover.clusters()) { // its centres are of the past
         cover.clear();
+        uncovered = compare(cover, seen).only_in_second;
     }
-    uncover_latest(cover, seen);
-    cover_oldest(cover, seen, cache);
+    if (cover.covered() > 0 && uncovered < options.window / 2) {
+        uncover_latest(cover, options.window - uncovered);
+    } else if (uncovered > options.window + options.slack) {
+        cover_oldest(cover, seen, cache);
+    }
     cover.repair(cache);
     return cover;
 }
 
 // Where the latest cells are taken back, those before them are the latest again, and are to be read exactly.
-void LayerIndex::uncover_latest(CellCover & cover, const Seen & seen) {
-    const int64_t uncovered =
-        count_marked(seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()), cover.covers(), cover.cells());
-    if (cover.covered() == 0 || uncovered >= options.window / 2) {
-        return;
-    }
+void LayerIndex::uncover_latest(CellCover & cover, int64_t count) {
     candidates.clear();
     for_each_marked(cover.covers(), cover.cells(), nullptr, 0,
                     [&](int64_t cell) { candidates.push_back(static_cast<int32_t>(cell)); });
-    std::stable_sort(candidates.begin(), candidates.end(), [&](int32_t a, int32_t b) {
-        return written[static_cast<size_t>(a)] < written[static_cast<size_t>(b)];
-    });
-    for (int64_t i = uncovered; i < options.window && !candidates.empty(); i++) {
+    sort_by_age();
+    for (; count > 0 && !candidates.empty(); count--) {
         cover.remove(candidates.back());
         candidates.pop_back();
     }
@@ -133,9 +132,7 @@ void LayerIndex::cover_oldest(CellCover & cover, const Seen & seen, const Cells 
     if (waiting <= options.window + options.slack) {
         return;
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [&](int32_t a, int32_t b) {
-        return written[static_cast<size_t>(a)] < written[static_cast<size_t>(b)];
-    });
+    sort_by_age();
     const auto oldest = std::span<const int32_t>(candidates).first(static_cast<size_t>(waiting - options.window));
     write_rough(oldest, cache);
     std::vector<int32_t> refused;
@@ -143,6 +140,12 @@ void LayerIndex::cover_oldest(CellCover & cover, const Seen & seen, const Cells 
     for (const int32_t cell : refused) {
         unreadable[static_cast<size_t>(cell)] = 1;
     }
+}
+
+void LayerIndex::sort_by_age() {
+    std::stable_sort(candidates.begin(), candidates.end(), [&](int32_t a, int32_t b) {
+        return written[static_cast<size_t>(a)] < written[static_cast<size_t>(b)];
+    });
 }
 
 void LayerIndex::write_rough(std::span<const int32_t> cells, const Cells & cache) {

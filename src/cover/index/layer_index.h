@@ -38,11 +38,18 @@ class LayerIndex {
     int64_t covers() const { return static_cast<int64_t>(known.size()); }
 
   private:
+    struct Match {
+        CellCover & cover;
+        int64_t unseen;    // cells of it that the queries don't see
+        int64_t uncovered; // cells that they see and it doesn't have
+    };
+
     void grow(int64_t cells);
     const CellCover & update(const Seen & seen, const Cells & cache);
-    CellCover & matching_cover(const Seen & seen, const Cells & shape);
-    void uncover_latest(CellCover & cover, const Seen & seen);
+    Match matching_cover(const Seen & seen, const Cells & shape);
+    void uncover_latest(CellCover & cover, int64_t count);
     void cover_oldest(CellCover & cover, const Seen & seen, const Cells & cache);
+    void sort_by_age(); // candidates
     void write_rough(std::span<const int32_t> cells, const Cells & cache);
 
     IndexOptions options;

@@ -11,8 +11,10 @@ namespace cascade::cover {
 // Eight bytes at most, zeros behind the last.
 inline uint64_t marks_at(const uint8_t * marks, int64_t first, int64_t size) {
     uint64_t word = 0;
-    if (first < size) {
-        std::memcpy(&word, marks + first, static_cast<size_t>(std::min<int64_t>(sizeof(word), size - first)));
+    if (first + static_cast<int64_t>(sizeof(word)) <= size) {
+        std::memcpy(&word, marks + first, sizeof(word));
+    } else if (first < size) {
+        std::memcpy(&word, marks + first, static_cast<size_t>(size - first));
     }
     return word;
 }
@@ -27,12 +29,39 @@ void for_each_marked(const uint8_t * in, int64_t size, const uint8_t * out, int6
     }
 }
 
-inline int64_t count_marked(const uint8_t * in, int64_t size, const uint8_t * out, int64_t out_size) {
-    int64_t count = 0;
-    for (int64_t first = 0; first < size; first += static_cast<int64_t>(sizeof(uint64_t))) {
-        count += std::popcount(marks_at(in, first, size) & ~marks_at(out, first, out_size));
+// The sum of eight bytes that are 0 or small.
+inline int64_t sum_of_bytes(uint64_t bytes) {
+    constexpr uint64_t every_second = 0x00FF00FF00FF00FFU;
+    const uint64_t pairs = (bytes & every_second) + ((bytes >> 8U) & every_second);
+    return static_cast<int64_t>((pairs * 0x0001000100010001U) >> 48U);
+}
+
+struct Differences {
+    int64_t only_in_first = 0;
+    int64_t only_in_second = 0;
+};
+
+// Cells that are marked in one of two and not in the other.
+inline Differences compare_marks(const uint8_t * first, int64_t first_size, const uint8_t * second,
+                                 int64_t second_size) {
+    constexpr int64_t step = sizeof(uint64_t);
+    constexpr int64_t most_steps = 255; // that a byte counts
+    const int64_t size = std::max(first_size, second_size);
+    Differences found;
+    for (int64_t from = 0; from < size; from += step * most_steps) {
+        const int64_t end = std::min(size, from + (step * most_steps));
+        uint64_t left = 0;
+        uint64_t right = 0;
+        for (int64_t at = from; at < end; at += step) {
+            const uint64_t a = marks_at(first, at, first_size);
+            const uint64_t b = marks_at(second, at, second_size);
+            left += a & ~b;
+            right += b & ~a;
+        }
+        found.only_in_first += sum_of_bytes(left);
+        found.only_in_second += sum_of_bytes(right);
     }
-    return count;
+    return found;
 }
 
 } // namespace cascade::cover

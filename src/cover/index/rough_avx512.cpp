@@ -37,6 +37,8 @@ __m512 logit_of(__m512i sum, const RoughQuery & row, __m512 steps) {
     return _mm512_fmadd_ps(product, steps, _mm512_set1_ps(row.shift));
 }
 
+constexpr int64_t prefetched = 4096; // bytes ahead: the codes come from far, and the next ones are known
+
 // `count` rows on two tiles at a time, so that no sum waits for itself.
 template <int count>
 void some_logits(const RoughTiles & tiles, int64_t first, int64_t last, const RoughQuery * rows, float * out,
@@ -48,6 +50,8 @@ void some_logits(const RoughTiles & tiles, int64_t first, int64_t last, const Ro
         const uint8_t * right = left + (both == 2 ? tile_bytes : 0);
         __m512i sums[count][2] = {};
         for (int64_t i = 0; i < tiles.key_size; i += values_of_block, left += bytes_of_block, right += bytes_of_block) {
+            _mm_prefetch(reinterpret_cast<const char *>(left + prefetched), _MM_HINT_T0);
+            _mm_prefetch(reinterpret_cast<const char *>(right + prefetched), _MM_HINT_T0);
             const Halves a = halves_of(left);
             const Halves b = halves_of(right);
 #pragma GCC unroll 4
