@@ -19,6 +19,16 @@ enum class Mode {
     reference, // every attention computed plainly by us: the oracle, slow
 };
 
+// The ways to compute one attention.
+enum class Way : uint8_t {
+    engine,    // the engine's own op
+    fast,      // exactly, by our kernels
+    joint,     // on a cover
+    reference, // plainly
+};
+
+std::string_view way_name(Way way);
+
 // Places where tests make us fail, to see that the engine's own result comes out all the same.
 enum class Fault {
     none,
@@ -34,6 +44,9 @@ struct Settings {
     Fault fault = Fault::none;
     float epsilon = -1.0F; // near, balanced: of the gate; below 0: the mode's own
 
+    std::optional<Way> way; // near, balanced: engine, fast or joint wherever it can be done; none: by cost
+    std::string costs;      // file of measured costs; empty: in the user's cache directory, "-": none
+
     int64_t audit = 0; // one token in so many is computed exactly as well; 0: none
 
     bool rewrites() const { return mode != Mode::off && mode != Mode::exact; }
@@ -46,8 +59,9 @@ std::string_view mode_names();
 std::string_view mode_name(Mode mode);
 std::optional<Mode> parse_mode(std::string_view name);
 
-// Reads GGML_CASCADE, GGML_CASCADE_EPS, GGML_CASCADE_AUDIT, GGML_CASCADE_STATS and GGML_CASCADE_FAULT. What can't be
-// understood is left at its default and named in `complaints`, each a sentence that says what to do.
+// Reads GGML_CASCADE, GGML_CASCADE_EPS, GGML_CASCADE_AUDIT, GGML_CASCADE_WAY, GGML_CASCADE_COSTS, GGML_CASCADE_STATS
+// and GGML_CASCADE_FAULT. What can't be understood is left at its default and named in `complaints`, each a sentence
+// that says what to do.
 using Lookup = std::function<const char *(const char * variable)>;
 Settings settings_from(const Lookup & lookup, std::vector<std::string> & complaints);
 

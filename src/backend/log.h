@@ -11,6 +11,7 @@ enum class Notice {
     settings, // a variable that can't be understood
     fallback, // something of ours failed; the engine's own op ran
     stats,    // the statistics can't be written
+    costs,    // measured costs can't be kept
     count_,
 };
 

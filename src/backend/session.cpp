@@ -1,6 +1,7 @@
 #include "backend/session.h"
 
 #include "backend/log.h"
+#include "backend/machine_costs.h"
 #include "graph/bind.h"
 #include "graph/tensor.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // The engine reuses its latest graph only; a program with an eval callback, or a GPU, has it computed in many parts.
 constexpr size_t known_graphs = 64;
+
+constexpr int64_t few_queries = 16; // beyond, their number makes no difference to the way that is taken
 
 void fault_here(const Settings & settings, Fault place) {
     if (settings.fault == place) {
@@ -125,6 +128,7 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     std::vector<graph::Replacement> replacements;
     std::vector<SiteReport> reports;
     Known result;
+    int threads = 0; // not asked yet
     if (settings.approximates()) {
         result.writes = graph::read_cache_writes(nodes);
     }
@@ -133,17 +137,18 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
             Attention attention;
             Decision decision = { Way::engine, graph::bind_attention(site, attention) };
             if (decision.why.empty()) {
-                decision = plan_attention(settings, attention, { site.uses_cache(), layer.sliding });
+                decision = plan(layer, site, attention, threads);
             }
             if (decision.way != Way::engine) {
                 decision.why = graph::replacement_hazard(*graph, site);
             }
             graph::NodeFunction function;
             if (decision.why.empty()) {
-                function = function_of(decision.way, site, attention, result.writes);
+                function = function_of(decision.way, layer.index, site, attention, result.writes);
                 decision.why = function ? "" : "its cache can't be watched";
             }
-            reports.push_back({ layer.index, site.form, function != nullptr, decision.why });
+            reports.push_back(
+                { layer.index, site.form, function != nullptr, function ? decision.way : Way::engine, decision.why });
             if (function) {
                 replacements.push_back({ site.nodes, std::move(function) });
             }
@@ -161,11 +166,39 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     return result;
 }
 
-graph::NodeFunction Session::function_of(Way way, const graph::AttentionSite & site, const Attention & attention,
+Decision Session::plan(const graph::Layer & layer, const graph::AttentionSite & site, const Attention & attention,
+                       int & threads) {
+    Circumstances circumstances = { site.uses_cache(), layer.sliding };
+    if (!has_choice(settings, attention, circumstances)) {
+        return plan_attention(settings, attention, circumstances);
+    }
+    threads = threads == 0 ? threads_of(engine) : threads;
+    const MeasuredShape shape = { attention.heads,      attention.kv_heads, attention.key_size,
+                                  attention.value_size, site.key->type,     site.value->type };
+    Experience & experience = experience_of(layer.index, attention);
+    circumstances.costs = machine_costs(engine, shape, threads, settings.costs);
+    circumstances.before = experience.way;
+    circumstances.opened = experience.opened;
+    circumstances.indexed = indexed_layers.contains(layer.index);
+    const Decision decision = plan_attention(settings, attention, circumstances);
+    experience.way = decision.way;
+    return decision;
+}
+
+Session::Experience & Session::experience_of(int layer, const Attention & attention) {
+    return experiences[{ layer, std::min(attention.queries, few_queries) }];
+}
+
+graph::NodeFunction Session::function_of(Way way, int layer, const graph::AttentionSite & site,
+                                         const Attention & attention,
                                          const std::optional<graph::CacheWrites> & writes) {
     if (way == Way::joint) {
         StreamIndexes of_site = writes && indexes ? indexes->of(site, attention, *writes) : StreamIndexes();
-        return of_site.empty() ? nullptr : joint_function(attention, std::move(of_site));
+        if (of_site.empty()) {
+            return nullptr;
+        }
+        indexed_layers.insert(layer);
+        return joint_function(attention, std::move(of_site), experience_of(layer, attention));
     }
     return way == Way::fast ? fast_function(attention) : reference_function(attention);
 }
@@ -192,14 +225,20 @@ bool Session::attend_fast(const Attention & attention, int part, int parts) {
                attend::ExactWay::failed;
 }
 
-graph::NodeFunction Session::joint_function(const Attention & attention, StreamIndexes of_site) {
+graph::NodeFunction Session::joint_function(const Attention & attention, StreamIndexes of_site,
+                                            Experience & experience) {
     std::vector<cover::LayerIndex *> pointers(of_site.size());
     std::transform(of_site.begin(), of_site.end(), pointers.begin(), [](const auto & index) { return index.get(); });
-    return [this, attention, owned = std::move(of_site), pointers = std::move(pointers)](int part, int parts) {
+    return [this, attention, owned = std::move(of_site), pointers = std::move(pointers), &experience](int part,
+                                                                                                      int parts) {
         if (injected_fault()) {
             return false;
         }
+        const attend::JointCounts before = part == 0 ? joint->counts() : attend::JointCounts();
         const auto result = joint->attend(attention, pointers, settings.gate(), part, parts);
+        if (part == 0) {
+            experience.see(joint->counts(), before);
+        }
         return result == attend::JointAttention::Result::done ||
                (result == attend::JointAttention::Result::left && attend_fast(attention, part, parts));
     };

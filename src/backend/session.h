@@ -15,8 +15,10 @@
 #include "ggml-backend-impl.h"
 
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace cascade::backend {
@@ -49,14 +51,31 @@ class Session {
         bool is(uint64_t other_id, const ggml_cgraph & graph) const;
     };
 
+    // What was decided for an attention the last time, and how it went.
+    struct Experience {
+        Way way = Way::engine;
+        double opened = -1.0; // share of what is covered; below 0: nothing was
+
+        void see(const attend::JointCounts & now, const attend::JointCounts & before) {
+            const double covered = now.covered - before.covered;
+            if (covered > 0.0) {
+                const double share = (now.opened - before.opened) / covered;
+                opened = opened < 0.0 ? share : 0.5 * (opened + share);
+            }
+        }
+    };
+
     Known & find_or_read(ggml_cgraph * graph, bool & recognised);
     void announce_writes(Known & found, const ggml_cgraph & graph);
     Known read(uint64_t id, ggml_cgraph * graph);
-    graph::NodeFunction function_of(Way way, const graph::AttentionSite & site, const Attention & attention,
+    Decision plan(const graph::Layer & layer, const graph::AttentionSite & site, const Attention & attention,
+                  int & threads);
+    graph::NodeFunction function_of(Way way, int layer, const graph::AttentionSite & site, const Attention & attention,
                                     const std::optional<graph::CacheWrites> & writes);
     graph::NodeFunction reference_function(const Attention & attention);
     graph::NodeFunction fast_function(const Attention & attention);
-    graph::NodeFunction joint_function(const Attention & attention, StreamIndexes indexes);
+    graph::NodeFunction joint_function(const Attention & attention, StreamIndexes indexes, Experience & experience);
+    Experience & experience_of(int layer, const Attention & attention);
     bool attend_fast(const Attention & attention, int part, int parts);
     bool injected_fault() const;
 
@@ -68,8 +87,10 @@ class Session {
     std::unique_ptr<attend::JointAttention> joint;
     std::unique_ptr<attend::ExactShared> exact_shared;
     std::vector<attend::ExactScratch> exact_scratch; // one for each of the engine's threads
-    std::list<Known> known;                          // the most recently used last
-    std::vector<AttentionScratch> scratch;           // one for each of the engine's threads
+    std::set<int> indexed_layers;
+    std::map<std::pair<int, int64_t>, Experience> experiences; // by layer and number of queries
+    std::list<Known> known;                                    // the most recently used last
+    std::vector<AttentionScratch> scratch;                     // one for each of the engine's threads
 };
 
 } // namespace cascade::backend

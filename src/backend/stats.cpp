@@ -91,6 +91,7 @@ void Stats::new_graph(int nodes, const graph::ModelGraph & model, const std::vec
         attention.push_back({ { "layer", site.layer },
                               { "form", graph::form_name(site.form) },
                               { "taken", site.taken },
+                              { "way", way_name(site.way) },
                               { "why", site.why } });
     }
     if (!wanted()) {

@@ -18,6 +18,7 @@ struct SiteReport {
     int layer = -1;
     graph::AttentionForm form = graph::AttentionForm::flash;
     bool taken = false;
+    Way way = Way::engine;
     std::string why;
 };
 
@@ -41,9 +42,9 @@ class Stats {
     int64_t failures = 0;
     attend::JointCounts joint; // what attention on covers read
     attend::AuditSums audit;
-    int64_t uncovered = 0;   // attentions of such a mode in which nothing was covered yet
-    int64_t index_bytes = 0; // of all indexes
-    attend::PhaseTimes times; // of the same
+    int64_t uncovered = 0;            // attentions of such a mode in which nothing was covered yet
+    int64_t index_bytes = 0;          // of all indexes
+    attend::PhaseTimes times;         // of the same
     int64_t microseconds_reading = 0; // reading and rewriting graphs
     int64_t microseconds_ours = 0;    // inside our nodes, first thread
     int64_t microseconds_total = 0;   // inside the engine's computation, our nodes included

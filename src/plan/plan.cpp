@@ -6,28 +6,71 @@ namespace cascade {
 
 namespace {
 
-constexpr int64_t fewest_tokens = 1024; // that a cover pays for
+constexpr int64_t tiny_context = 256;    // tokens up to which there is nothing to win
+constexpr int64_t fewest_covered = 1024; // tokens below which hardly anything is covered
+constexpr double advantage = 0.95;       // a way must cost so much less than the one before it, or nothing changes
+constexpr double first_index = 1.25;     // a cover must save something to pay for indexing what is there already
 
-Decision plan_joint(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {
+// Why the engine's own op is left in place without a look at costs; empty: it isn't.
+std::string reason_to_leave(const Settings & settings, const Attention & attention,
+                            const Circumstances & circumstances) {
     if (settings.gate() == 0.0F) {
-        return { Way::engine, "epsilon 0" };
+        return "epsilon 0";
     }
     if (!circumstances.cached) {
-        return { Way::engine, "no cache" };
+        return "no cache";
     }
     if (circumstances.sliding) {
-        return { Way::engine, "sliding window" };
+        return "sliding window";
     }
-    if (attention.tokens < fewest_tokens) {
-        return { Way::engine, "short context" };
+    if (attention.tokens <= tiny_context) {
+        return "short context";
     }
-    if (const char * objection = attend::JointAttention::objection(attention)) {
-        return { Way::engine, objection };
+    const char * objection = attend::JointAttention::objection(attention);
+    return objection != nullptr ? objection : "";
+}
+
+Way cheapest(const CostTable & costs, const Attention & a, const Circumstances & circumstances, double opened) {
+    const auto cost = [&](Way way) {
+        const double usual = way == circumstances.before ? advantage : 1.0;
+        return way == Way::joint
+                   ? costs.seconds_on_cover(opened, a.queries, a.tokens) * (circumstances.indexed ? usual : first_index)
+                   : costs.seconds(way, a.queries, a.tokens) * usual;
+    };
+    const Way best = cost(Way::fast) < cost(Way::engine) ? Way::fast : Way::engine;
+    return a.tokens >= fewest_covered && cost(Way::joint) < cost(best) ? Way::joint : best;
+}
+
+Decision plan_long_context(const Settings & settings, const Attention & attention,
+                           const Circumstances & circumstances) {
+    if (std::string reason = reason_to_leave(settings, attention, circumstances); !reason.empty()) {
+        return { Way::engine, std::move(reason) };
     }
-    return { Way::joint, {} };
+    Way way = attention.tokens >= fewest_covered ? Way::joint : Way::engine;
+    if (settings.way) {
+        way = *settings.way == Way::joint ? way : *settings.way;
+    } else if (circumstances.costs != nullptr) {
+        const double opened =
+            circumstances.opened >= 0.0 ? circumstances.opened : usual_opening(settings.mode, attention.queries);
+        way = cheapest(*circumstances.costs, attention, circumstances, opened);
+    }
+    return { way, way == Way::engine ? "the engine's own is faster" : "" };
 }
 
 } // namespace
+
+// As measured with SmolLM2 on text: many queries want to see more than one does.
+double usual_opening(Mode mode, int64_t queries) {
+    constexpr int64_t few = 16;
+    if (mode == Mode::balanced) {
+        return queries <= few ? 0.01 : 0.06;
+    }
+    return queries <= few ? 0.05 : 0.3;
+}
+
+bool has_choice(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {
+    return settings.approximates() && !settings.way && reason_to_leave(settings, attention, circumstances).empty();
+}
 
 Decision plan_attention(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {
     if (attention.queries == 0 || attention.tokens == 0) {
@@ -40,7 +83,7 @@ Decision plan_attention(const Settings & settings, const Attention & attention, 
         return { Way::fast, {} };
     case Mode::near:
     case Mode::balanced:
-        return plan_joint(settings, attention, circumstances);
+        return plan_long_context(settings, attention, circumstances);
     default:
         return { Way::engine, "mode " + std::string(mode_name(settings.mode)) };
     }

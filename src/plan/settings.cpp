@@ -17,6 +17,13 @@ constexpr std::array<std::pair<std::string_view, Mode>, 6> modes = { {
     { "reference", Mode::reference },
 } };
 
+constexpr std::array<std::pair<std::string_view, Way>, 4> ways = { {
+    { "engine", Way::engine },
+    { "fast", Way::fast },
+    { "joint", Way::joint },
+    { "reference", Way::reference },
+} };
+
 constexpr std::array<std::pair<std::string_view, Fault>, 5> faults = { {
     { "none", Fault::none },
     { "read", Fault::read },
@@ -33,6 +40,16 @@ auto find_name(const Table & table, std::string_view name) -> std::optional<decl
         }
     }
     return std::nullopt;
+}
+
+template <typename Table, typename Value>
+std::string_view name_in(const Table & table, Value value) {
+    for (const auto & [name, known] : table) {
+        if (known == value) {
+            return name;
+        }
+    }
+    return "?";
 }
 
 template <typename Number>
@@ -60,14 +77,8 @@ float Settings::gate() const {
 
 std::string_view mode_names() { return "off, exact, fast, near, balanced, reference"; }
 
-std::string_view mode_name(Mode mode) {
-    for (const auto & [name, known] : modes) {
-        if (known == mode) {
-            return name;
-        }
-    }
-    return "?";
-}
+std::string_view mode_name(Mode mode) { return name_in(modes, mode); }
+std::string_view way_name(Way way) { return name_in(ways, way); }
 
 std::optional<Mode> parse_mode(std::string_view name) { return find_name(modes, name); }
 
@@ -97,6 +108,15 @@ Settings settings_from(const Lookup & lookup, std::vector<std::string> & complai
             complaints.push_back("GGML_CASCADE_AUDIT=" + std::string(text) + " is ignored; give 1/N, such as 1/1000");
         }
     }
+    if (const auto name = value_of(lookup, "GGML_CASCADE_WAY"); !name.empty()) {
+        settings.way = find_name(ways, name);
+        if (!settings.way || settings.way == Way::reference) {
+            settings.way.reset();
+            complaints.push_back("GGML_CASCADE_WAY=" + std::string(name) +
+                                 " is unknown, ignored; give engine, fast or joint");
+        }
+    }
+    settings.costs = value_of(lookup, "GGML_CASCADE_COSTS");
     settings.stats = value_of(lookup, "GGML_CASCADE_STATS");
     if (const auto name = value_of(lookup, "GGML_CASCADE_FAULT"); !name.empty()) {
         if (const auto fault = find_name(faults, name)) {

@@ -31,6 +31,8 @@ class Programs:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("GGML_", "LLAMA_"))}
         if mode is not None:
             env |= {"GGML_BACKEND_PATH": str(plugin or self.plugin), "GGML_CASCADE": mode}
+        if mode in ("near", "balanced"):  # on covers wherever it can be done, whatever this machine finds cheaper
+            env |= {"GGML_CASCADE_WAY": "joint", "GGML_CASCADE_COSTS": "-"}
         return env | more
 
     def run(self, program: str, *args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -42,6 +42,20 @@ TEST(Settings, AnUnknownValueIsNamedWithItsRemedyAndRunsExact) {
     EXPECT_NE(complaints[0].find("off, exact, fast, near, balanced, reference"), std::string::npos);
 }
 
+TEST(Settings, AWayCanBeForced) {
+    std::vector<std::string> complaints;
+    EXPECT_FALSE(settings_of({}, complaints).way);
+    for (const Way way : { Way::engine, Way::fast, Way::joint }) {
+        EXPECT_EQ(settings_of({ { "GGML_CASCADE_WAY", std::string(way_name(way)) } }, complaints).way, way);
+    }
+    EXPECT_EQ(settings_of({ { "GGML_CASCADE_COSTS", "/a/file" } }, complaints).costs, "/a/file");
+    EXPECT_TRUE(complaints.empty());
+    for (const char * bad : { "reference", "Joint", "?" }) {
+        EXPECT_FALSE(settings_of({ { "GGML_CASCADE_WAY", bad } }, complaints).way);
+    }
+    EXPECT_EQ(complaints.size(), 3U);
+}
+
 TEST(Settings, TheGateAndTheAuditAreNumbers) {
     std::vector<std::string> complaints;
     const Settings near = settings_of({ { "GGML_CASCADE", "near" } }, complaints);

@@ -7,10 +7,25 @@ namespace cascade::attend {
 
 namespace {
 
+template <Format format>
+void convert(const void * stored, float * values, int64_t n) {
+    kernel().to_float(format, stored, n, values);
+}
+
+// The same numbers as the engine's conversion gives, sooner.
+Rows quickly_read(Rows rows) {
+    if (rows.format == Format::f16) {
+        rows.to_float = convert<Format::f16>;
+    } else if (rows.format == Format::bf16) {
+        rows.to_float = convert<Format::bf16>;
+    }
+    return rows;
+}
+
 cover::Cells cells_of(const Attention & a, int64_t stream) {
     cover::Cells cells;
-    cells.key = a.key;
-    cells.value = a.value;
+    cells.key = quickly_read(a.key);
+    cells.value = quickly_read(a.value);
     cells.stream = stream;
     cells.kv_heads = a.kv_heads;
     cells.key_size = a.key_size;

@@ -66,8 +66,8 @@ void ManyRows::prepare(const Attention & a, const CoveredRun & run, int parts) {
     means.reset(run.cover->clusters(), a.key_size, narrow, Columns::Biases::all);
 }
 
-bool ManyRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier,
-                      int part, int parts, PhaseTimes * times) {
+bool ManyRows::attend(const Attention & a, const CoveredRun & run, float epsilon, Barrier & barrier, int part,
+                      int parts, PhaseTimes * times) {
     Part & own = part_of[static_cast<size_t>(part)];
     for (int64_t head = 0; head < a.kv_heads; head++) {
         const Share near = Share::of(static_cast<int64_t>(run.exact.size()), tile_columns, part, parts);

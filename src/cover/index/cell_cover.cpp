@@ -1,6 +1,7 @@
 #include "cover/index/cell_cover.h"
 
 #include "cascade/cover.h"
+#include "cover/index/magnitude.h"
 #include "cover/index/nearest.h"
 #include "cover/index/rough_keys.h"
 #include "cover/unit_row.h"
@@ -14,11 +15,8 @@ namespace cascade::cover {
 namespace {
 
 constexpr int64_t fewest_clusters = 16;
+constexpr int64_t first_cells_of_cluster = 16;
 constexpr float outside = -std::numeric_limits<float>::infinity();
-
-bool all_finite(std::span<const float> values) {
-    return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-}
 
 } // namespace
 
@@ -67,13 +65,14 @@ void CellCover::clear() {
     }
 }
 
-// The threshold that gives the first cells as many clusters as there may be, give or take.
+// The threshold that gives the first cells a cluster for each few of them: later ones mostly find one that is near, and
+// there the bound on clusters takes over.
 void CellCover::choose_threshold(const std::vector<float> & rows, int64_t count) {
     const int64_t size = kv_heads * value_size;
     const TokenRows tokens = { rows.data(), count, size, size };
     Team alone(1);
     double tau = 0.7;
-    sized_cover(tokens, std::max<int64_t>(1, count / cells_of_cluster), Sign::kept, tau, alone);
+    sized_cover(tokens, std::max<int64_t>(1, count / first_cells_of_cluster), Sign::kept, tau, alone);
     threshold = CoverOptions{ tau, Sign::kept }.threshold();
 }
 
@@ -133,7 +132,7 @@ void CellCover::add(std::span<const int32_t> added, const Cells & cache, std::ve
     for (size_t i = 0; i < added.size(); i++) {
         const float * value_row = rows.data() + (static_cast<int64_t>(i) * size);
         cache.read_keys(added[i], key_row.data());
-        if (!all_finite(key_row) || !all_finite({ value_row, static_cast<size_t>(size) })) {
+        if (!all_finite(key_row.data(), cache.keys_of_cell()) || !all_finite(value_row, size)) {
             refused.push_back(added[i]);
             continue;
         }

@@ -8,6 +8,8 @@ namespace cascade::cover {
 
 namespace {
 
+constexpr size_t cells_at_once = 512; // that are copied to be indexed
+
 Differences compare(const CellCover & cover, const Seen & seen) {
     return compare_marks(cover.covers(), cover.cells(), seen.by_all.data(), static_cast<int64_t>(seen.by_all.size()));
 }
@@ -134,9 +136,12 @@ void LayerIndex::cover_oldest(CellCover & cover, const Seen & seen, const Cells 
     }
     sort_by_age();
     const auto oldest = std::span<const int32_t>(candidates).first(static_cast<size_t>(waiting - options.window));
-    write_rough(oldest, cache);
     std::vector<int32_t> refused;
-    cover.add(oldest, cache, refused);
+    for (size_t first = 0; first < oldest.size(); first += cells_at_once) {
+        const auto some = oldest.subspan(first, std::min(cells_at_once, oldest.size() - first));
+        write_rough(some, cache);
+        cover.add(some, cache, refused);
+    }
     for (const int32_t cell : refused) {
         unreadable[static_cast<size_t>(cell)] = 1;
     }

@@ -1,6 +1,7 @@
 #include "cover/index/rough_keys.h"
 
 #include "cascade/cover.h"
+#include "cover/index/magnitude.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,16 +16,6 @@ namespace {
 constexpr float largest_code = 7.0F;
 constexpr float largest_query = 127.0F;
 constexpr int zero_code = 8;
-
-float largest_magnitude(const float * values, int64_t size) {
-    float largest = 0.0F;
-    bool finite = true;
-    for (int64_t i = 0; i < size; i++) {
-        largest = std::max(largest, std::fabs(values[i]));
-        finite = finite && std::isfinite(values[i]);
-    }
-    return finite ? largest : std::numeric_limits<float>::infinity();
-}
 
 // 0 for a step that can't be divided by: of zeros, of next to nothing, of what isn't finite.
 float inverse_of(float step) {
@@ -97,7 +88,7 @@ void RoughKeys::write(int64_t head, int64_t cell, const float * key) {
         uint8_t code[values_of_block];
         for (int64_t j = 0; j < values_of_block; j++) {
             const float scaled = inverse > 0.0F ? (key[i + j] - mean[i + j]) * inverse : 0.0F;
-            const float bounded = std::clamp(std::nearbyint(scaled), -largest_code, largest_code);
+            const float bounded = std::clamp(to_whole(scaled), -largest_code, largest_code);
             code[j] = static_cast<uint8_t>(static_cast<int>(bounded) + zero_code);
         }
         for (int64_t b = 0; b < 4; b++) {
@@ -121,7 +112,7 @@ RoughQuery RoughKeys::round(int64_t head, const float * query, float scale, int8
     double shift = 0.0;
     double magnitudes = 0.0;
     for (int64_t i = 0; i < size; i++) {
-        const float rounded = inverse > 0.0F ? std::nearbyint(query[i] * inverse) : 0.0F;
+        const float rounded = inverse > 0.0F ? to_whole(query[i] * inverse) : 0.0F;
         values[i] = static_cast<int8_t>(rounded);
         rough.offset += zero_code * static_cast<int32_t>(rounded);
         shift += static_cast<double>(query[i]) * mean[i];

@@ -1,0 +1,63 @@
+#include "backend/machine_costs.h"
+
+#include "backend/log.h"
+
+#include <mutex>
+#include <set>
+
+namespace cascade::backend {
+
+namespace {
+
+// Never destroyed: a program may compute while its static objects are on their way out.
+struct Known {
+    std::mutex lock;
+    CostTables tables;
+    std::set<std::string> hopeless; // could not be measured
+    bool read = false;
+};
+
+Known & known() {
+    static Known & instance = *new Known();
+    return instance;
+}
+
+void save(const std::string & file, const CostTables & tables) {
+    if (!file.empty() && !write_costs_file(file, costs_as_text(machine_name(), tables))) {
+        say_once(Notice::costs, "can't keep measured costs in " + file +
+                                    ": they are measured again in each program; give GGML_CASCADE_COSTS=file");
+    }
+}
+
+} // namespace
+
+const CostTable * machine_costs(ggml_backend_t engine, const MeasuredShape & shape, int threads,
+                                const std::string & given_file) {
+    Known & all = known();
+    const std::lock_guard guard(all.lock);
+    const std::string file = costs_file(given_file);
+    if (!all.read) {
+        all.read = true;
+        if (auto tables = costs_in_text(read_costs_file(file), machine_name())) {
+            all.tables = std::move(*tables);
+        }
+    }
+    const std::string key = shape.key(threads);
+    const auto found = all.tables.find(key);
+    if (found != all.tables.end()) {
+        return &found->second;
+    }
+    if (all.hopeless.contains(key)) {
+        return nullptr;
+    }
+    const std::optional<CostTable> measured = measure_costs(engine, shape, threads);
+    if (!measured) {
+        all.hopeless.insert(key);
+        return nullptr;
+    }
+    const auto added = all.tables.emplace(key, *measured).first;
+    save(file, all.tables);
+    return &added->second;
+}
+
+} // namespace cascade::backend
