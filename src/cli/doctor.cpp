@@ -68,6 +68,7 @@ Diagnosis diagnose(const std::string & model) {
     add(result.checks, check_plugin(plugin));
     add(result.checks, check_variables(environment(), settings));
     add(result.checks, check_machine(engine));
+    add(result.checks, check_costs(settings));
     if (!model.empty() && engine.usable) {
         add(result.checks, check_model(model, settings, opened));
     }

@@ -47,6 +47,9 @@ struct EngineState {
 Checks check_engine(EngineState & state);
 Checks check_machine(const EngineState & engine);
 
+// What was measured here before; `settings` name the file.
+Checks check_costs(const Settings & settings);
+
 struct PluginState {
     bool loads = false;
     bool named = false; // GGML_BACKEND_PATH names it, so that llama.cpp's programs load it

@@ -67,8 +67,8 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 } // namespace
 
 float Settings::gate() const {
-    constexpr float near_epsilon = 0.025F;
-    constexpr float balanced_epsilon = 0.08F;
+    constexpr float near_epsilon = 0.04F;
+    constexpr float balanced_epsilon = 0.14F;
     if (epsilon >= 0.0F) {
         return epsilon;
     }
