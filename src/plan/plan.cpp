@@ -54,7 +54,8 @@ Decision plan_long_context(const Settings & settings, const Attention & attentio
             circumstances.opened >= 0.0 ? circumstances.opened : usual_opening(settings.mode, attention.queries);
         way = cheapest(*circumstances.costs, attention, circumstances, opened);
     }
-    return { way, way == Way::engine ? "the engine's own is faster" : "" };
+    const bool covered = attention.tokens >= fewest_covered;
+    return { way, way != Way::engine ? "" : (covered ? "the engine's own is faster" : "short context") };
 }
 
 } // namespace
