@@ -17,6 +17,7 @@ def share(a: float, b: float) -> float:
 def contradictions(summary: dict, layers: int, heads: int, rows: int | None = None) -> list[str]:
     """Relations that don't hold. `rows`: the most tokens that were computed, where it is known."""
     on = summary["on_covers"]
+    on_covers = summary["seconds_on_covers"]
     whole = layers * heads
     relations = {
         "graphs = new + recognised + unreadable":
@@ -28,7 +29,8 @@ def contradictions(summary: dict, layers: int, heads: int, rows: int | None = No
         "something speaks or is opened where something is covered": on["opened"] + on["speakers"] > 0 or on["covered"] == 0,
         "uncovered nodes <= layers x rewritten graphs": summary["uncovered"] <= layers * summary["graphs_rewritten"],
         "rows only in rewritten graphs": on["rows"] == 0 or summary["graphs_rewritten"] > 0,
-        "seconds are not negative": min(v for k, v in summary.items() if k.startswith("seconds_")) >= 0,
+        "seconds are not negative": min(*on_covers.values(), *(summary[f"seconds_{k}"] for k in ("ours", "engine", "reading"))) >= 0,
+        "parts take no longer than the whole": sum(on_covers.values()) <= 1.01 * summary["seconds_ours"] + 0.01,
         "index_bytes > 0 where something is covered": on["covered"] == 0 or summary["index_bytes"] > 0,
     }
     if rows is not None:
