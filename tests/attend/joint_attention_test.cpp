@@ -39,7 +39,8 @@ Result run(Joint & joint, const Attention & a, std::span<cover::LayerIndex * con
     std::vector<Result> results(static_cast<size_t>(parts));
     std::vector<std::thread> threads;
     for (int part = 1; part < parts; part++) {
-        threads.emplace_back([&, part] { results[static_cast<size_t>(part)] = joint.attend(a, indexes, joint.epsilon, part, parts); });
+        threads.emplace_back(
+            [&, part] { results[static_cast<size_t>(part)] = joint.attend(a, indexes, joint.epsilon, part, parts); });
     }
     results[0] = joint.attend(a, indexes, joint.epsilon, 0, parts);
     for (std::thread & thread : threads) {
