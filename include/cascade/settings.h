@@ -46,6 +46,7 @@ struct Settings {
 
     std::optional<Way> way; // near, balanced: engine, fast or joint wherever it can be done; none: by cost
     std::string costs;      // file of measured costs; empty: in the user's cache directory, "-": none
+    std::string sidecar;    // the same: a file of epsilons by layer, which `epsilon` overrides; empty: none
 
     int64_t audit = 0; // one token in so many is computed exactly as well; 0: none
 
@@ -59,9 +60,9 @@ std::string_view mode_names();
 std::string_view mode_name(Mode mode);
 std::optional<Mode> parse_mode(std::string_view name);
 
-// Reads GGML_CASCADE, GGML_CASCADE_EPS, GGML_CASCADE_AUDIT, GGML_CASCADE_WAY, GGML_CASCADE_COSTS, GGML_CASCADE_STATS
-// and GGML_CASCADE_FAULT. What can't be understood is left at its default and named in `complaints`, each a sentence
-// that says what to do.
+// Reads GGML_CASCADE, GGML_CASCADE_EPS, GGML_CASCADE_SIDECAR, GGML_CASCADE_AUDIT, GGML_CASCADE_WAY, GGML_CASCADE_COSTS,
+// GGML_CASCADE_STATS and GGML_CASCADE_FAULT. What can't be understood is left at its default and named in `complaints`,
+// each a sentence that says what to do.
 using Lookup = std::function<const char *(const char * variable)>;
 Settings settings_from(const Lookup & lookup, std::vector<std::string> & complaints);
 

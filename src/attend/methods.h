@@ -22,6 +22,7 @@ struct MethodSpec {
     bool count = true;           // representatives: what one speaks for is added to its logit
     bool random_set = false;     // representatives: the control, a random set of the same size
     int64_t window = -1;         // its own exact window; -1: that of the evaluation
+    std::string sidecar;         // the plugin's: a file; empty: what GGML_CASCADE_SIDECAR names
 
     // What the method reads for a block: its rule's choice, and, where `sinks` asks for them, the first tokens in any
     // case, within the same budget.

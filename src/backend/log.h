@@ -12,6 +12,7 @@ enum class Notice {
     fallback, // something of ours failed; the engine's own op ran
     stats,    // the statistics can't be written
     costs,    // measured costs can't be kept
+    sidecar,  // it can't be used, or is for another model
     count_,
 };
 

@@ -29,7 +29,7 @@ bool is_transient(const ggml_tensor * tensor) { return tensor != nullptr && tens
 } // namespace
 
 Session::Session(ggml_backend_t used_engine, const Settings & used_settings)
-    : engine(used_engine), settings(used_settings), stats(used_settings),
+    : engine(used_engine), settings(used_settings), stats(used_settings), epsilons(used_settings),
       joint(std::make_unique<attend::JointAttention>(settings.audit)),
       exact_shared(std::make_unique<attend::ExactShared>()), exact_scratch(GGML_MAX_N_THREADS),
       scratch(GGML_MAX_N_THREADS) {
@@ -133,22 +133,24 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
         result.writes = graph::read_cache_writes(nodes);
     }
     for (const graph::Layer & layer : model.layers) {
+        const bool gated = settings.approximates() && !layer.attention.empty();
+        const float epsilon = gated ? epsilons.of(layer) : 0.0F;
         for (const graph::AttentionSite & site : layer.attention) {
             Attention attention;
             Decision decision = { Way::engine, graph::bind_attention(site, attention) };
             if (decision.why.empty()) {
-                decision = plan(layer, site, attention, threads);
+                decision = plan(layer, site, attention, epsilon, threads);
             }
             if (decision.way != Way::engine) {
                 decision.why = graph::replacement_hazard(*graph, site);
             }
             graph::NodeFunction function;
             if (decision.why.empty()) {
-                function = function_of(decision.way, layer.index, site, attention, result.writes);
+                function = function_of(decision.way, layer.index, site, attention, epsilon, result.writes);
                 decision.why = function ? "" : "its cache can't be watched";
             }
-            reports.push_back(
-                { layer.index, site.form, function != nullptr, function ? decision.way : Way::engine, decision.why });
+            reports.push_back({ layer.index, site.form, function != nullptr, function ? decision.way : Way::engine,
+                                decision.why, epsilon });
             if (function) {
                 replacements.push_back({ site.nodes, std::move(function) });
             }
@@ -162,13 +164,17 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     if (!replacements.empty()) {
         result.shadow = std::make_unique<graph::Shadow>(*graph, std::move(replacements));
     }
+    stats.sidecar = { epsilons.refused(), epsilons.matched(), epsilons.unmatched() };
     stats.new_graph(graph->n_nodes, model, reports);
     return result;
 }
 
 Decision Session::plan(const graph::Layer & layer, const graph::AttentionSite & site, const Attention & attention,
-                       int & threads) {
-    Circumstances circumstances = { site.uses_cache(), layer.sliding };
+                       float epsilon, int & threads) {
+    Circumstances circumstances;
+    circumstances.cached = site.uses_cache();
+    circumstances.sliding = layer.sliding;
+    circumstances.epsilon = epsilon;
     if (!has_choice(settings, attention, circumstances)) {
         return plan_attention(settings, attention, circumstances);
     }
@@ -190,7 +196,7 @@ Session::Experience & Session::experience_of(int layer, const Attention & attent
 }
 
 graph::NodeFunction Session::function_of(Way way, int layer, const graph::AttentionSite & site,
-                                         const Attention & attention,
+                                         const Attention & attention, float epsilon,
                                          const std::optional<graph::CacheWrites> & writes) {
     if (way == Way::joint) {
         StreamIndexes of_site = writes && indexes ? indexes->of(site, attention, *writes) : StreamIndexes();
@@ -198,7 +204,7 @@ graph::NodeFunction Session::function_of(Way way, int layer, const graph::Attent
             return nullptr;
         }
         indexed_layers.insert(layer);
-        return joint_function(attention, std::move(of_site), experience_of(layer, attention));
+        return joint_function(attention, epsilon, std::move(of_site), experience_of(layer, attention));
     }
     return way == Way::fast ? fast_function(attention) : reference_function(attention);
 }
@@ -225,17 +231,17 @@ bool Session::attend_fast(const Attention & attention, int part, int parts) {
                attend::ExactWay::failed;
 }
 
-graph::NodeFunction Session::joint_function(const Attention & attention, StreamIndexes of_site,
+graph::NodeFunction Session::joint_function(const Attention & attention, float epsilon, StreamIndexes of_site,
                                             Experience & experience) {
     std::vector<cover::LayerIndex *> pointers(of_site.size());
     std::transform(of_site.begin(), of_site.end(), pointers.begin(), [](const auto & index) { return index.get(); });
-    return [this, attention, owned = std::move(of_site), pointers = std::move(pointers), &experience](int part,
-                                                                                                      int parts) {
+    return [this, attention, epsilon, owned = std::move(of_site), pointers = std::move(pointers),
+            &experience](int part, int parts) {
         if (injected_fault()) {
             return false;
         }
         const attend::JointCounts before = part == 0 ? joint->counts() : attend::JointCounts();
-        const auto result = joint->attend(attention, pointers, settings.gate(), part, parts);
+        const auto result = joint->attend(attention, pointers, epsilon, part, parts);
         if (part == 0) {
             experience.see(joint->counts(), before);
         }

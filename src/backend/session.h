@@ -5,6 +5,7 @@
 #include "attend/joint/joint_attention.h"
 #include "attend/kernels/exact.h"
 #include "backend/cache_watch.h"
+#include "backend/layer_epsilons.h"
 #include "backend/layer_indexes.h"
 #include "backend/stats.h"
 #include "cascade/attention.h"
@@ -69,12 +70,13 @@ class Session {
     void announce_writes(Known & found, const ggml_cgraph & graph);
     Known read(uint64_t id, ggml_cgraph * graph);
     Decision plan(const graph::Layer & layer, const graph::AttentionSite & site, const Attention & attention,
-                  int & threads);
+                  float epsilon, int & threads);
     graph::NodeFunction function_of(Way way, int layer, const graph::AttentionSite & site, const Attention & attention,
-                                    const std::optional<graph::CacheWrites> & writes);
+                                    float epsilon, const std::optional<graph::CacheWrites> & writes);
     graph::NodeFunction reference_function(const Attention & attention);
     graph::NodeFunction fast_function(const Attention & attention);
-    graph::NodeFunction joint_function(const Attention & attention, StreamIndexes indexes, Experience & experience);
+    graph::NodeFunction joint_function(const Attention & attention, float epsilon, StreamIndexes indexes,
+                                       Experience & experience);
     Experience & experience_of(int layer, const Attention & attention);
     bool attend_fast(const Attention & attention, int part, int parts);
     bool injected_fault() const;
@@ -82,6 +84,7 @@ class Session {
     ggml_backend_t engine;
     const Settings & settings;
     Stats stats;
+    LayerEpsilons epsilons;
     CacheWatch watch;
     std::optional<LayerIndexes> indexes; // in modes that approximate
     std::unique_ptr<attend::JointAttention> joint;

@@ -93,6 +93,9 @@ void Stats::new_graph(int nodes, const graph::ModelGraph & model, const std::vec
                               { "taken", site.taken },
                               { "way", way_name(site.way) },
                               { "why", site.why } });
+        if (settings.approximates()) {
+            attention.back()["epsilon"] = site.epsilon;
+        }
     }
     if (!wanted()) {
         return;
@@ -158,6 +161,12 @@ void Stats::write_summary() noexcept {
                                      static_cast<double>(microseconds_total - microseconds_ours) / second } };
         if (audit.rows > 0) {
             summary["audit"] = audited(audit);
+        }
+        if (!settings.sidecar.empty() && settings.approximates()) {
+            summary["sidecar"] = { { "used", sidecar.matched > 0 },
+                                   { "refused", sidecar.refused },
+                                   { "layers_matched", sidecar.matched },
+                                   { "layers_unmatched", sidecar.unmatched } };
         }
         write_line(settings.stats, summary);
     } catch (...) {

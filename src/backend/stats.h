@@ -20,6 +20,14 @@ struct SiteReport {
     bool taken = false;
     Way way = Way::engine;
     std::string why;
+    float epsilon = 0.0F; // of the gate, in modes that approximate
+};
+
+// Whether the sidecar was of use.
+struct SidecarReport {
+    std::string refused;   // why nothing of it was used; empty: it was read
+    int64_t matched = 0;   // layers of the graphs read that it knows
+    int64_t unmatched = 0; // and that it doesn't
 };
 
 // Counts of one backend. Used by one thread at a time, as the backend itself.
@@ -40,6 +48,7 @@ class Stats {
     void computed(int nodes, bool rewritten, bool recognised);
 
     int64_t failures = 0;
+    SidecarReport sidecar;     // where settings name one
     attend::JointCounts joint; // what attention on covers read
     attend::AuditSums audit;
     int64_t uncovered = 0;            // attentions of such a mode in which nothing was covered yet

@@ -17,5 +17,6 @@ void add_bench_command(CLI::App & program);
 void add_graph_command(CLI::App & program);
 void add_eval_command(CLI::App & program);
 void add_show_command(CLI::App & program);
+void add_tune_command(CLI::App & program);
 
 } // namespace cascade::cli

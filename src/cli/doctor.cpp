@@ -72,6 +72,7 @@ Diagnosis diagnose(const std::string & model) {
     if (!model.empty() && engine.usable) {
         add(result.checks, check_model(model, settings, opened));
     }
+    add(result.checks, check_sidecar(model, settings));
     result.verdict = verdict(settings, engine, plugin, opened);
     return result;
 }

@@ -63,6 +63,9 @@ struct ModelState {
 };
 Checks check_model(const std::string & model, const Settings & settings, ModelState & state);
 
+// What GGML_CASCADE_SIDECAR names, and whether it was made for this model's file; nothing where it isn't set.
+Checks check_sidecar(const std::string & model, const Settings & settings);
+
 // The first line that is the engine's or our own complaint, for a sentence.
 std::string first_complaint(const std::string & errors);
 

@@ -33,7 +33,7 @@ json planned(const graph::ModelGraph & graph, const Settings & settings) {
             Attention attention;
             Decision decision = { Way::engine, graph::bind_attention(site, attention) };
             if (decision.why.empty()) {
-                decision = plan_attention(settings, attention, { site.uses_cache(), layer.sliding });
+                decision = plan_attention(settings, attention, { site.uses_cache(), layer.sliding, settings.gate() });
             }
             const bool ours = decision.way != Way::engine;
             taken += ours ? 1 : 0;

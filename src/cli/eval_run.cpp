@@ -1,6 +1,7 @@
 #include "cli/eval_run.h"
 
 #include "cli/engine.h"
+#include "cli/f32_model.h"
 #include "cli/interrupt.h"
 #include "cli/plugin.h"
 #include "cli/progress.h"
@@ -9,13 +10,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace cascade::cli {
 
@@ -24,37 +25,6 @@ namespace {
 using evaluate::Answer;
 using evaluate::Question;
 using evaluate::Window;
-
-// A copy of the model in F32, gone from the disk as soon as it is loaded: the engine maps it.
-llama_model_ptr load_in_f32(const std::string & path, int threads) {
-    const std::string copy = fmt::format("{}/f32-{}.gguf", cache_directory(), ::getpid());
-    llama_model_quantize_params params = llama_model_quantize_default_params();
-    params.ftype = LLAMA_FTYPE_ALL_F32;
-    params.allow_requantize = true;
-    params.nthread = threads;
-    const uint32_t failed = llama_model_quantize(path.c_str(), copy.c_str(), &params);
-    std::error_code ignored;
-    if (failed != 0) {
-        std::filesystem::remove(copy, ignored);
-        throw std::runtime_error("can't convert '" + path + "' to F32: make room in " + cache_directory() +
-                                 ", or leave --f32 out");
-    }
-    llama_model_ptr model;
-    try {
-        model = load_model(copy, false);
-    } catch (...) {
-        std::filesystem::remove(copy, ignored);
-        throw;
-    }
-    std::filesystem::remove(copy, ignored);
-    return model;
-}
-
-std::string description(const llama_model * model) {
-    char text[128] = {};
-    llama_model_desc(model, text, sizeof(text));
-    return text;
-}
 
 // Everything that a part's figures depend on, but which part it is.
 std::string settings_of(const EvalOptions & options) {
@@ -65,6 +35,10 @@ std::string settings_of(const EvalOptions & options) {
                         options.retrieval, options.questions.seed);
     text += fmt::format("{} {} {}\n", fmt::join(options.questions.tasks, " "),
                         fmt::join(options.questions.lengths, " "), options.questions.questions);
+    if (const char * sidecar = std::getenv("GGML_CASCADE_SIDECAR");
+        sidecar != nullptr && std::filesystem::exists(sidecar)) {
+        text += file_identity(sidecar) + "\n";
+    }
     return text + fmt::format("{}", fmt::join(labels_of(lab), "\n"));
 }
 
@@ -201,7 +175,7 @@ Evaluated Run::all() {
     Evaluated result;
     result.evaluation.labels = labels_of(options.lab);
     result.architecture = metadata(model.get(), "general.architecture");
-    result.weights = description(model.get());
+    result.weights = description_of(model.get());
     make_questions();
     if (!options.text.empty()) {
         text.emplace(model.get(), options.text);

@@ -56,6 +56,7 @@ std::vector<std::string> labels_of(const LabOptions & options) {
 Lab::Lab(llama_model * model, const LabOptions & some_options)
     : options(some_options), of(model), team(options.threads),
       comparison(llama_vocab_n_tokens(llama_model_get_vocab(model)), team) {
+    make_contexts_bare();
     StreamOptions stream = stream_options(options);
     dense = std::make_unique<ActivationStream>(model, stream);
     if (options.noise) {
@@ -63,7 +64,11 @@ Lab::Lab(llama_model * model, const LabOptions & some_options)
         other_form = std::make_unique<ActivationStream>(model, stream);
         stream.flash = true;
     }
-    stream.sequences = static_cast<int>(options.methods.size()) + 1; // the last one is the trunk
+    const bool all_by_plugin = std::all_of(options.methods.begin(), options.methods.end(),
+                                           [](const MethodSpec & method) { return method.by_plugin(); });
+    if (!all_by_plugin) {
+        stream.sequences = static_cast<int>(options.methods.size()) + 1; // the last one is the trunk
+    }
     stream.key_type = options.key_type;
     stream.value_type = options.value_type;
     approximate = std::make_unique<ActivationStream>(model, stream);
@@ -275,6 +280,9 @@ void Lab::finish(evaluate::Window & window) {
     for (size_t i = 0; i < subjects.size(); i++) {
         const PluginMode * plugin = subjects[i].plugin;
         window.methods[i].reads = plugin != nullptr ? plugin->reads() : subjects[i].run->reads();
+        if (plugin != nullptr && !options.methods[i].sidecar.empty() && !plugin->uses_sidecar()) {
+            throw std::runtime_error("the plugin does not take the sidecar of '" + options.methods[i].label + "'");
+        }
         window.methods[i].layers = subjects[i].run->layers();
     }
 }

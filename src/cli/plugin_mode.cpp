@@ -7,30 +7,58 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 namespace cascade::cli {
 
 namespace {
 
-// What the plugin read so far, by the last summary in its statistics.
-Reads reads_in(const std::string & file) {
-    Reads reads;
+// The last summary in the plugin's statistics; an empty object where there is none.
+nlohmann::json summary_in(const std::string & file) {
+    nlohmann::json summary = nlohmann::json::object();
     std::ifstream lines(file);
     for (std::string line; std::getline(lines, line);) {
-        const auto record = nlohmann::json::parse(line, nullptr, false);
-        if (record.is_object() && record.value("type", "") == "summary" && record.contains("on_covers")) {
-            const auto & covers = record["on_covers"];
-            reads.past = covers.value("covered", 0.0);
-            reads.read = covers.value("opened", 0.0) + covers.value("speakers", 0.0);
-            reads.bytes = covers.value("bytes", 0.0);
-            reads.dense_bytes = covers.value("dense_bytes", 0.0);
+        auto record = nlohmann::json::parse(line, nullptr, false);
+        if (record.is_object() && record.value("type", "") == "summary") {
+            summary = std::move(record);
         }
     }
+    return summary;
+}
+
+// What the plugin read so far.
+Reads reads_in(const std::string & file) {
+    const auto covers = summary_in(file).value("on_covers", nlohmann::json::object());
+    Reads reads;
+    reads.past = covers.value("covered", 0.0);
+    reads.read = covers.value("opened", 0.0) + covers.value("speakers", 0.0);
+    reads.bytes = covers.value("bytes", 0.0);
+    reads.dense_bytes = covers.value("dense_bytes", 0.0);
     return reads;
 }
 
+// A variable for as long as a context is made.
+class WithVariable {
+  public:
+    WithVariable(const char * its_name, const std::string & value) : name(its_name) {
+        if (const char * known = std::getenv(name)) {
+            before = known;
+        }
+        setenv(name, value.c_str(), 1);
+    }
+    ~WithVariable() { before ? setenv(name, before->c_str(), 1) : unsetenv(name); }
+    WithVariable(const WithVariable &) = delete;
+    WithVariable & operator=(const WithVariable &) = delete;
+
+  private:
+    const char * name;
+    std::optional<std::string> before;
+};
+
 } // namespace
+
+void make_contexts_bare() { setenv("GGML_CASCADE", "exact", 1); }
 
 PluginMode::PluginMode(llama_model * model, const StreamOptions & options, const MethodSpec & method)
     : statistics(new_temporary_file()) {
@@ -39,6 +67,10 @@ PluginMode::PluginMode(llama_model * model, const StreamOptions & options, const
     setenv("GGML_CASCADE_WAY", "joint", 0); // what is judged is the approximation, not where this machine uses it
     if (method.options.epsilon >= 0.0) {
         setenv("GGML_CASCADE_EPS", fmt::format("{}", method.options.epsilon).c_str(), 1);
+    }
+    std::optional<WithVariable> sidecar;
+    if (!method.sidecar.empty()) {
+        sidecar.emplace("GGML_CASCADE_SIDECAR", method.sidecar);
     }
     load_plugin(find_plugin());
     context = std::make_unique<ActivationStream>(model, options);
@@ -66,6 +98,12 @@ Reads PluginMode::reads() const {
     now.bytes -= before.bytes;
     now.dense_bytes -= before.dense_bytes;
     return now;
+}
+
+bool PluginMode::uses_sidecar() const {
+    write_plugin_summaries();
+    const auto report = summary_in(statistics).value("sidecar", nlohmann::json::object());
+    return report.value("used", false) && report.value("layers_unmatched", int64_t{ 0 }) == 0;
 }
 
 } // namespace cascade::cli

@@ -11,6 +11,10 @@
 
 namespace cascade::cli {
 
+// Contexts made from now on, until the next mode is asked for, compute as the bare engine does, to the bit: also where
+// the plugin is loaded already.
+void make_contexts_bare();
+
 class PluginMode {
   public:
     // Loads the plugin where it isn't yet: contexts made from then on have it, in the mode that was asked for last.
@@ -25,6 +29,9 @@ class PluginMode {
 
     void start();        // a new text
     Reads reads() const; // of this text so far
+
+    // Whether the sidecar that the method names was understood, and knows this model. After some tokens.
+    bool uses_sidecar() const;
 
   private:
     std::string statistics; // file

@@ -72,8 +72,10 @@ struct Layer {
     std::vector<AttentionSite> attention; // one in the usual model
     bool sliding = false;                 // its cache holds fewer cells than the model's largest: a sliding window
 
-    const ggml_tensor * residual = nullptr;   // layer input, before its normalisation
-    const ggml_tensor * normalised = nullptr; // what the query, key and value projections read
+    const ggml_tensor * residual = nullptr;    // layer input, before its normalisation
+    const ggml_tensor * normalised = nullptr;  // what the query, key and value projections read
+    const ggml_tensor * norm_weight = nullptr; // that a norm before the attention is multiplied with: what tells layers
+                                               // of one model from those of another (weight_identity.h)
     const ggml_tensor * pre_rotary_key = nullptr;
     const ggml_tensor * post_rotary_key = nullptr; // the same tensor where the model has no rotary embedding
     const ggml_tensor * new_value = nullptr;       // the value rows that this graph computes

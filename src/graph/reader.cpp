@@ -42,6 +42,24 @@ const ggml_tensor * norm_behind(const ggml_tensor * tensor) {
     return nullptr;
 }
 
+bool is_norm_weight(const ggml_tensor * tensor) {
+    return is_leaf(tensor) && layer_in_name(tensor->name) >= 0 &&
+           std::string_view(tensor->name).find("norm") != std::string_view::npos;
+}
+
+// The weight that a norm's output is multiplied with, going back to a node of op `end`; nullptr: none on that way.
+const ggml_tensor * norm_weight_behind(const ggml_tensor * tensor, ggml_op end) {
+    for (int steps = 0; tensor != nullptr && tensor->op != end && steps < longest_walk; steps++) {
+        for (const ggml_tensor * side : { tensor->src[0], tensor->src[1] }) {
+            if (tensor->op == GGML_OP_MUL && is_norm_weight(side)) {
+                return side;
+            }
+        }
+        tensor = step_back(tensor);
+    }
+    return nullptr;
+}
+
 // The tensor behind view ops that show all of it: one that shows a part is kept, as keys or values out of a fused
 // projection are. nullptr where they have no end.
 const ggml_tensor * same_rows_behind(const ggml_tensor * tensor) {
@@ -168,6 +186,8 @@ class Reader {
         layer.normalised = projection->src[1];
         const ggml_tensor * norm = norm_behind(layer.normalised);
         layer.residual = norm != nullptr ? norm->src[0] : layer.normalised;
+        layer.norm_weight = norm != nullptr ? norm_weight_behind(layer.normalised, norm->op)
+                                            : norm_weight_behind(site.query, GGML_OP_MUL_MAT);
     }
 
     void mark_sliding() {

@@ -12,9 +12,8 @@ constexpr double advantage = 0.95;       // a way must cost so much less than th
 constexpr double first_index = 1.25;     // a cover must save something to pay for indexing what is there already
 
 // Why the engine's own op is left in place without a look at costs; empty: it isn't.
-std::string reason_to_leave(const Settings & settings, const Attention & attention,
-                            const Circumstances & circumstances) {
-    if (settings.gate() == 0.0F) {
+std::string reason_to_leave(const Attention & attention, const Circumstances & circumstances) {
+    if (circumstances.epsilon == 0.0F) {
         return "epsilon 0";
     }
     if (!circumstances.cached) {
@@ -43,7 +42,7 @@ Way cheapest(const CostTable & costs, const Attention & a, const Circumstances &
 
 Decision plan_long_context(const Settings & settings, const Attention & attention,
                            const Circumstances & circumstances) {
-    if (std::string reason = reason_to_leave(settings, attention, circumstances); !reason.empty()) {
+    if (std::string reason = reason_to_leave(attention, circumstances); !reason.empty()) {
         return { Way::engine, std::move(reason) };
     }
     Way way = attention.tokens >= fewest_covered ? Way::joint : Way::engine;
@@ -70,7 +69,7 @@ double usual_opening(Mode mode, int64_t queries) {
 }
 
 bool has_choice(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {
-    return settings.approximates() && !settings.way && reason_to_leave(settings, attention, circumstances).empty();
+    return settings.approximates() && !settings.way && reason_to_leave(attention, circumstances).empty();
 }
 
 Decision plan_attention(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {

@@ -17,6 +17,7 @@ struct Decision {
 struct Circumstances {
     bool cached = false;               // keys and values stand in a cache
     bool sliding = false;              // of which the layer sees a window only
+    float epsilon = 0.0F;              // of the gate, in modes that approximate
     const CostTable * costs = nullptr; // of this attention on this machine, where they are known
     Way before = Way::engine;          // what was decided for the layer and as many queries the last time
     double opened = -1.0;              // share of the covered tokens, as seen there the last time; below 0: not yet

@@ -117,6 +117,7 @@ Settings settings_from(const Lookup & lookup, std::vector<std::string> & complai
         }
     }
     settings.costs = value_of(lookup, "GGML_CASCADE_COSTS");
+    settings.sidecar = value_of(lookup, "GGML_CASCADE_SIDECAR");
     settings.stats = value_of(lookup, "GGML_CASCADE_STATS");
     if (const auto name = value_of(lookup, "GGML_CASCADE_FAULT"); !name.empty()) {
         if (const auto fault = find_name(faults, name)) {

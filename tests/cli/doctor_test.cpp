@@ -2,6 +2,8 @@
 #include "cli/child.h"
 #include "cli/cpu.h"
 #include "cli/doctor.h"
+#include "cli/sha256.h"
+#include "sidecar/samples.h"
 
 #include <csignal>
 #include <cstdio>
@@ -109,6 +111,34 @@ TEST(Variables, that_are_understood_are_shown) {
     EXPECT_EQ(checks[0].finding, "mode reference, GGML_CASCADE=reference, GGML_CASCADE_STATS=-");
     EXPECT_EQ(settings.mode, Mode::reference);
     EXPECT_TRUE(problems({}).empty());
+}
+
+TEST(TheSidecar, is_checked_against_the_models_file) {
+    const std::string path = testing::TempDir() + "doctor_test_" + std::to_string(::getpid());
+    std::ofstream(path + ".model") << "abc";
+    sidecar::Sidecar file = sidecar::test::sample();
+    file.model_sha256 = sha256_of_file(path + ".model");
+    ASSERT_TRUE(sidecar::save(file, path));
+    Settings settings;
+    EXPECT_TRUE(check_sidecar("", settings).empty());
+    settings.mode = Mode::near;
+    settings.sidecar = path;
+    const Check good = check_sidecar(path + ".model", settings).at(0);
+    EXPECT_EQ(good.health, Health::ok) << good.finding;
+    EXPECT_NE(good.finding.find("wiki.test.raw"), std::string::npos) << good.finding;
+    settings.epsilon = 0.1F;
+    EXPECT_EQ(check_sidecar(path + ".model", settings).at(0).health, Health::note);
+    settings.epsilon = -1.0F;
+    std::ofstream(path + ".model") << "another";
+    const Check other = check_sidecar(path + ".model", settings).at(0);
+    EXPECT_EQ(other.health, Health::note);
+    EXPECT_NE(other.finding.find("another file"), std::string::npos) << other.finding;
+    std::ofstream(path) << "damaged";
+    const Check bad = check_sidecar("", settings).at(0);
+    EXPECT_EQ(bad.health, Health::problem);
+    EXPECT_NE(bad.remedy.find("cascade tune"), std::string::npos);
+    std::remove(path.c_str());
+    std::remove((path + ".model").c_str());
 }
 
 TEST(Variables, that_are_not_are_problems_with_a_remedy) {

@@ -2,6 +2,7 @@
 #include "cli/probe.h"
 #include "graph/model_graph.h"
 #include "graph/tensor.h"
+#include "graph/weight_identity.h"
 #include "support/tiny_models.h"
 
 #include <cmath>
@@ -117,6 +118,11 @@ void check_inputs(const TinyModel & model, const Layer & layer) {
         EXPECT_EQ(layer.post_rotary_key->op, GGML_OP_ROPE);
         EXPECT_EQ(layer.pre_rotary_key->ne[0], model.head_size);
         EXPECT_EQ(layer.pre_rotary_key->ne[1], model.kv_heads);
+    }
+    if (model.causal) { // an encoder normalises after its layers
+        ASSERT_NE(layer.norm_weight, nullptr);
+        EXPECT_EQ(layer.norm_weight->name, "blk." + std::to_string(layer.index) + ".attn_norm.weight");
+        EXPECT_TRUE(identity_of(layer.norm_weight));
     }
     ASSERT_NE(layer.new_value, nullptr);
     EXPECT_EQ(layer.key_writes.size(), model.causal ? 1U : 0U);

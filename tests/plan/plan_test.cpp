@@ -40,6 +40,7 @@ CostTable made_costs() {
 Circumstances cached(const CostTable * costs, Way before = Way::engine, double opened = 0.0) {
     Circumstances circumstances;
     circumstances.cached = true;
+    circumstances.epsilon = 0.04F;
     circumstances.costs = costs;
     circumstances.before = before;
     circumstances.opened = opened;
@@ -97,9 +98,9 @@ TEST(Plan, SomeThingsAreLeftAloneWhateverTheyCost) {
     const CostTable costs = made_costs();
     Circumstances circumstances = cached(&costs);
     EXPECT_EQ(way_of(near(), attention_of(1, 256), circumstances), Way::engine);
-    Settings none = near();
-    none.epsilon = 0.0F;
-    EXPECT_EQ(way_of(none, attention_of(1, 8192), circumstances), Way::engine);
+    circumstances.epsilon = 0.0F;
+    EXPECT_EQ(way_of(near(), attention_of(1, 8192), circumstances), Way::engine);
+    circumstances = cached(&costs);
     circumstances.sliding = true;
     EXPECT_EQ(way_of(near(), attention_of(1, 8192), circumstances), Way::engine);
     circumstances = cached(&costs);

@@ -56,6 +56,14 @@ TEST(Settings, AWayCanBeForced) {
     EXPECT_EQ(complaints.size(), 3U);
 }
 
+TEST(Settings, ASidecarIsAFilesName) {
+    std::vector<std::string> complaints;
+    EXPECT_TRUE(settings_of({ { "GGML_CASCADE", "near" } }, complaints).sidecar.empty());
+    const Settings named = settings_of({ { "GGML_CASCADE_SIDECAR", "/a b/model.sidecar.gguf" } }, complaints);
+    EXPECT_EQ(named.sidecar, "/a b/model.sidecar.gguf");
+    EXPECT_TRUE(complaints.empty());
+}
+
 TEST(Settings, TheGateAndTheAuditAreNumbers) {
     std::vector<std::string> complaints;
     const Settings near = settings_of({ { "GGML_CASCADE", "near" } }, complaints);

@@ -19,8 +19,8 @@ class ManyRows {
     void prepare(const Attention & attention, const CoveredRun & run, int parts);
 
     // Computes the run's outputs. By all threads at once. false, to all of them: out of memory.
-    bool attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier,
-                int part, int parts, PhaseTimes * times);
+    bool attend(const Attention & attention, const CoveredRun & run, float epsilon, Barrier & barrier, int part,
+                int parts, PhaseTimes * times);
 
     // The tokens that were opened for each KV head in the last run.
     const std::vector<std::vector<int32_t>> & opened() const { return opened_of; }

@@ -16,8 +16,9 @@ enum class Phase : uint8_t {
     past,      // opened tokens and speakers attended
 };
 constexpr int phases = 6;
-constexpr std::array<const char *, phases> phase_names = { "indexing", "preparing", "window",
-                                                           "rough",    "opening",   "past" };
+constexpr std::array<const char *, phases> phase_names = {
+    "indexing", "preparing", "window", "rough", "opening", "past"
+};
 
 class PhaseTimes {
   public:
@@ -29,7 +30,9 @@ class PhaseTimes {
         last = now;
     }
 
-    double seconds(Phase phase) const { return std::chrono::duration<double>(spent[static_cast<size_t>(phase)]).count(); }
+    double seconds(Phase phase) const {
+        return std::chrono::duration<double>(spent[static_cast<size_t>(phase)]).count();
+    }
 
   private:
     using Clock = std::chrono::steady_clock;
