@@ -138,9 +138,10 @@ TEST(Sidecar, HostileFilesAreRefused) {
     constexpr uint64_t huge = ~uint64_t{ 0 };
     constexpr uint32_t array = GGUF_TYPE_ARRAY;
     constexpr uint32_t u64 = GGUF_TYPE_UINT64;
+    const Bytes empty = HandMade(0).as_is();
     const std::vector<std::pair<const char *, Bytes>> files = {
         { "nothing", {} },
-        { "the magic alone", Bytes(HandMade(0).as_is().begin(), HandMade(0).as_is().begin() + 4) },
+        { "the magic alone", Bytes(empty.begin(), empty.begin() + 4) },
         { "no values", HandMade(0).padded() },
         { "more values than there are", HandMade(3).key("a", GGUF_TYPE_UINT8).number<uint8_t>(1).padded() },
         { "as many values as numbers go", HandMade(huge).padded() },
