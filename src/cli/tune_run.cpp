@@ -228,6 +228,7 @@ TuneResult tune(const TuneOptions & options) {
     find_plugin(); // before the engine does
     unsetenv("GGML_CASCADE_EPS");
     unsetenv("GGML_CASCADE_SIDECAR");
+    setenv("GGML_CASCADE_WAY", "joint", 1); // what is judged is the approximation, not where this machine uses it
     stop_on_interrupt();
     return Run(options).all(); // looking at the model's graph starts the engine
 }
