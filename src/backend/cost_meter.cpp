@@ -212,7 +212,9 @@ int threads_of(ggml_backend_t engine) {
     int threads = 0;
     if (trial.usable()) {
         trial.by([&](int part, int parts) {
-            threads = part == 0 ? parts : threads;
+            if (part == 0) {
+                threads = parts;
+            }
             return true;
         });
     }
