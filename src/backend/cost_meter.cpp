@@ -65,6 +65,7 @@ class Trial {
     bool usable() const { return memory != nullptr && unusable.empty(); }
     std::optional<double> by_engine() { return best_of(graph); }
     std::optional<double> by(const graph::NodeFunction & function);
+    bool once(const graph::NodeFunction & function); // not measured
     const Attention & attention() const { return bound; }
 
   private:
@@ -145,15 +146,19 @@ std::optional<double> Trial::best_of(ggml_cgraph * computed) {
     return best;
 }
 
+bool Trial::once(const graph::NodeFunction & function) {
+    graph::Shadow shadow(*graph, { { { graph->n_nodes - 1 }, function } });
+    return ggml_backend_graph_compute(engine, shadow.graph()) == GGML_STATUS_SUCCESS;
+}
+
 // In a model every other layer is computed before this one's turn comes again.
 void Trial::forget_caches() {
-    graph::Shadow shadow(*graph, { { { graph->n_nodes - 1 }, [this](int part, int) {
-                                        if (static_cast<size_t>(part) < elsewhere.size()) {
-                                            elsewhere[static_cast<size_t>(part)].assign(bytes_elsewhere, char(part));
-                                        }
-                                        return true;
-                                    } } });
-    ggml_backend_graph_compute(engine, shadow.graph());
+    once([this](int part, int) {
+        if (static_cast<size_t>(part) < elsewhere.size()) {
+            elsewhere[static_cast<size_t>(part)].assign(bytes_elsewhere, char(part));
+        }
+        return true;
+    });
 }
 
 std::optional<double> Trial::by(const graph::NodeFunction & function) {
@@ -211,7 +216,7 @@ int threads_of(ggml_backend_t engine) {
     Trial trial(engine, least, 1, 32);
     int threads = 0;
     if (trial.usable()) {
-        trial.by([&](int part, int parts) {
+        trial.once([&](int part, int parts) {
             if (part == 0) {
                 threads = parts;
             }

@@ -80,7 +80,7 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
         }
     }
     try {
-        stats.index_bytes = indexes ? indexes->bytes() : 0;
+        stats.index_bytes = indexes && stats.wanted() ? indexes->bytes() : 0;
         stats.computed(graph->n_nodes, shadow != nullptr, recognised);
     } catch (...) {
         say_once(Notice::stats, "statistics are incomplete: out of memory");
