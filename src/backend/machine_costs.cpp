@@ -23,7 +23,7 @@ Known & known() {
 }
 
 void save(const std::string & file, const CostTables & tables) {
-    if (!file.empty() && !write_costs_file(file, costs_as_text(machine_name(), tables))) {
+    if (!file.empty() && !write_costs_file(file, costs_as_text(measured_machine(), tables))) {
         say_once(Notice::costs, "can't keep measured costs in " + file +
                                     ": they are measured again in each program; give GGML_CASCADE_COSTS=file");
     }
@@ -38,7 +38,7 @@ const CostTable * machine_costs(ggml_backend_t engine, const MeasuredShape & sha
     const std::string file = costs_file(given_file);
     if (!all.read) {
         all.read = true;
-        if (auto tables = costs_in_text(read_costs_file(file), machine_name())) {
+        if (auto tables = costs_in_text(read_costs_file(file), measured_machine())) {
             all.tables = std::move(*tables);
         }
     }

@@ -37,7 +37,7 @@ std::string finding_of(const CostTable & costs) {
 
 Checks check_costs(const Settings & settings) {
     const std::string file = costs_file(settings.costs);
-    const auto tables = costs_in_text(read_costs_file(file), machine_name());
+    const auto tables = costs_in_text(read_costs_file(file), measured_machine());
     Checks checks;
     if (!tables || tables->empty()) {
         checks.push_back({ "costs",

@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include "plan/costs.h"
+
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
@@ -44,15 +46,9 @@ std::string today() {
 }
 
 std::string machine_name() {
-    std::ifstream cpus("/proc/cpuinfo");
-    std::string model = "CPU";
-    for (std::string line; std::getline(cpus, line);) {
-        if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-            model = line.substr(line.find(": ") + 2);
-            break;
-        }
-    }
-    return fmt::format("{} x {}", std::max(1U, std::thread::hardware_concurrency()), model);
+    const std::string processor = processor_name();
+    return fmt::format("{} x {}", std::max(1U, std::thread::hardware_concurrency()),
+                       processor.empty() ? "CPU" : processor);
 }
 
 std::string typed_command() {

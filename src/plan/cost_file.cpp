@@ -63,15 +63,19 @@ std::optional<CostTables> costs_in_text(const std::string & text, const std::str
     }
 }
 
-std::string machine_name() {
-    std::string name = isa_in_use();
+std::string processor_name() {
     std::ifstream lines("/proc/cpuinfo");
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-            return line.substr(line.find(": ") + 2) + ", " + name;
+            return line.substr(line.find(": ") + 2);
         }
     }
-    return name;
+    return {};
+}
+
+std::string measured_machine() {
+    const std::string processor = processor_name();
+    return processor.empty() ? isa_in_use() : processor + ", " + isa_in_use();
 }
 
 std::string costs_file(const std::string & given) {

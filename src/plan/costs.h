@@ -48,8 +48,11 @@ std::string costs_as_text(const std::string & machine, const CostTables & tables
 // nullopt: not such a text, or another machine's. Tables that aren't plausible are left out.
 std::optional<CostTables> costs_in_text(const std::string & text, const std::string & machine);
 
+// As the system calls it; empty where it doesn't say.
+std::string processor_name();
+
 // The processor and the instruction set in use: what is measured once for each.
-std::string machine_name();
+std::string measured_machine();
 
 // Where tables are kept from one program to the next: `given`, or a file in the user's cache directory; empty: nowhere.
 std::string costs_file(const std::string & given);

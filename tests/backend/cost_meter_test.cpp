@@ -59,7 +59,7 @@ TEST(MachineCosts, AreMeasuredOnceAndKept) {
         GTEST_SKIP() << "this machine is too busy to measure anything";
     }
     EXPECT_EQ(machine_costs(engine.get(), shape, 2, file.string()), costs);
-    const auto kept = costs_in_text(read_costs_file(file.string()), machine_name());
+    const auto kept = costs_in_text(read_costs_file(file.string()), measured_machine());
     ASSERT_TRUE(kept);
     ASSERT_TRUE(kept->contains(shape.key(2)));
     EXPECT_EQ(kept->at(shape.key(2)).of_way, costs->of_way);
