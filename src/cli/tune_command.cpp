@@ -114,10 +114,12 @@ nlohmann::json json_of(const TuneOptions & options, const std::string & sidecar,
     info.probe_windows = result.probe_windows;
     info.probe_epsilon = result.probe_epsilon;
     std::vector<report::ProbedLayers> probes;
+    probes.reserve(result.probes.size());
     for (const LayerProbe & probe : result.probes) {
         probes.push_back({ probe.first, probe.last, probe.measured });
     }
     std::vector<report::TunedModeReport> modes;
+    modes.reserve(result.modes.size());
     for (const ModeResult & mode : result.modes) {
         modes.push_back({ std::string(mode_name(mode.wanted.mode)), mode.wanted.budget.kl, mode.wanted.budget.top1,
                           reported(mode.by_layer), reported(mode.uniform), mode.layers_pay });

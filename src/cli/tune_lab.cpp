@@ -55,7 +55,7 @@ void TuneLab::take(const nlohmann::json & line) {
     }
 }
 
-std::unique_ptr<Lab> TuneLab::lab_of(const std::vector<Candidate> & candidates) {
+Lab & TuneLab::open_lab(const std::vector<Candidate> & candidates, std::optional<Lab> & lab) {
     std::vector<std::unique_ptr<SidecarFile>> files;
     LabOptions wanted;
     wanted.context = options.length;
@@ -67,10 +67,10 @@ std::unique_ptr<Lab> TuneLab::lab_of(const std::vector<Candidate> & candidates) 
         method.sidecar = files.back()->path;
         wanted.methods.push_back(std::move(method));
     }
-    return std::make_unique<Lab>(model, wanted);
+    return lab.emplace(model, wanted);
 }
 
-bool TuneLab::measure_window(const std::vector<Candidate> & candidates, int64_t index, std::unique_ptr<Lab> & lab) {
+bool TuneLab::measure_window(const std::vector<Candidate> & candidates, int64_t index, std::optional<Lab> & lab) {
     std::vector<Candidate> unknown;
     for (const Candidate & candidate : candidates) {
         if (!finished.contains({ candidate.label, index })) {
@@ -81,16 +81,16 @@ bool TuneLab::measure_window(const std::vector<Candidate> & candidates, int64_t 
         return true;
     }
     // An interrupted run may have left some candidates of a window: then the laboratory of all others won't do.
-    std::unique_ptr<Lab> own = unknown.size() < candidates.size() ? lab_of(unknown) : nullptr;
-    if (!own && !lab) {
-        lab = lab_of(candidates);
-    }
+    std::optional<Lab> own;
+    Lab & measuring = unknown.size() < candidates.size() ? open_lab(unknown, own)
+                      : lab                              ? *lab
+                                                         : open_lab(candidates, lab);
     evaluate::Window window;
     window.index = index;
     const auto show = [&](int64_t tokens, const std::string & method) {
         progress.show(fmt::format("{}: window {}, token {}, {}", doing, index + 1, tokens, method));
     };
-    if (!(own ? *own : *lab).run(text.window(options.length, index), options.length / 2, show, window)) {
+    if (!measuring.run(text.window(options.length, index), options.length / 2, show, window)) {
         return false;
     }
     for (const evaluate::MethodWindow & method : window.methods) {
@@ -102,7 +102,7 @@ bool TuneLab::measure_window(const std::vector<Candidate> & candidates, int64_t 
 }
 
 std::vector<evaluate::MethodSummary> TuneLab::measure(const std::vector<Candidate> & candidates, int64_t windows) {
-    std::unique_ptr<Lab> lab;
+    std::optional<Lab> lab;
     for (int64_t index = 0; index < windows; index++) {
         if (interrupted() || !measure_window(candidates, index, lab)) {
             progress.clear();

@@ -9,6 +9,7 @@
 #include "sidecar/sidecar.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,8 @@ class TuneLab {
     using Key = std::pair<std::string, int64_t>; // label and window
 
     void take(const nlohmann::json & line);
-    bool measure_window(const std::vector<Candidate> & candidates, int64_t index, std::unique_ptr<Lab> & lab);
-    std::unique_ptr<Lab> lab_of(const std::vector<Candidate> & candidates);
+    bool measure_window(const std::vector<Candidate> & candidates, int64_t index, std::optional<Lab> & lab);
+    Lab & open_lab(const std::vector<Candidate> & candidates, std::optional<Lab> & lab);
 
     llama_model * model;
     const TuneLabOptions options;
