@@ -13,7 +13,7 @@ namespace {
 struct Known {
     std::mutex lock;
     CostTables tables;
-    std::set<std::string> hopeless; // could not be measured
+    std::set<std::string> measured; // by this program, or tried
     bool read = false;
 };
 
@@ -43,21 +43,19 @@ const CostTable * machine_costs(ggml_backend_t engine, const MeasuredShape & sha
         }
     }
     const std::string key = shape.key(threads);
-    const auto found = all.tables.find(key);
-    if (found != all.tables.end()) {
-        return &found->second;
+    auto found = all.tables.find(key);
+    const bool settled = found != all.tables.end() && found->second.is_settled();
+    if (!settled && all.measured.insert(key).second) {
+        if (const std::optional<CostTable> measured = measure_costs(engine, shape, threads)) {
+            const bool added = all.tables.try_emplace(key, *measured).second;
+            found = all.tables.find(key);
+            if (!added) { // nobody has seen it yet
+                found->second.merge(*measured);
+            }
+            save(file, all.tables);
+        }
     }
-    if (all.hopeless.contains(key)) {
-        return nullptr;
-    }
-    const std::optional<CostTable> measured = measure_costs(engine, shape, threads);
-    if (!measured) {
-        all.hopeless.insert(key);
-        return nullptr;
-    }
-    const auto added = all.tables.emplace(key, *measured).first;
-    save(file, all.tables);
-    return &added->second;
+    return found != all.tables.end() ? &found->second : nullptr;
 }
 
 } // namespace cascade::backend

@@ -17,7 +17,8 @@ nlohmann::json detail_of(const CostTable & costs) {
              { "tokens", CostTable::tokens },
              { "engine", costs[Way::engine] },
              { "fast", costs[Way::fast] },
-             { "joint", costs[Way::joint] } };
+             { "joint", costs[Way::joint] },
+             { "times_measured", costs.times_measured } };
 }
 
 std::string from(int64_t tokens) { return tokens == 0 ? "nowhere" : fmt::format("from {} tokens on", tokens); }

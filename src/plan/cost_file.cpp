@@ -1,6 +1,7 @@
 #include "cascade/cover.h"
 #include "plan/costs.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,11 +13,14 @@ namespace cascade {
 
 namespace {
 
-constexpr int version = 1;
+constexpr int version = 2;
 constexpr std::streamsize most_bytes = 1 << 20;
 
 nlohmann::json as_json(const CostTable & table) {
-    return { { "engine", table[Way::engine] }, { "fast", table[Way::fast] }, { "joint", table[Way::joint] } };
+    return { { "engine", table[Way::engine] },
+             { "fast", table[Way::fast] },
+             { "joint", table[Way::joint] },
+             { "measured", table.times_measured } };
 }
 
 // May throw nlohmann::json::exception.
@@ -25,6 +29,7 @@ CostTable table_in(const nlohmann::json & json) {
     table[Way::engine] = json.at("engine").get<CostTable::Seconds>();
     table[Way::fast] = json.at("fast").get<CostTable::Seconds>();
     table[Way::joint] = json.at("joint").get<CostTable::Seconds>();
+    table.times_measured = std::clamp(json.at("measured").get<int>(), 0, 1000);
     return table;
 }
 

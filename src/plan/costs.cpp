@@ -44,6 +44,17 @@ bool CostTable::is_plausible() const {
     return all && grows(Way::engine) && grows(Way::fast);
 }
 
+void CostTable::merge(const CostTable & measured_again) {
+    for (size_t way = 0; way < of_way.size(); way++) {
+        for (size_t q = 0; q < queries.size(); q++) {
+            for (size_t t = 0; t < tokens.size(); t++) {
+                of_way[way][q][t] = std::min(of_way[way][q][t], measured_again.of_way[way][q][t]);
+            }
+        }
+    }
+    times_measured += measured_again.times_measured;
+}
+
 int64_t CostTable::covers_pay_from(double opened, int64_t queries_at_once, int64_t most) const {
     int64_t from = 0;
     for (int64_t tokens_now = most; tokens_now > 0; tokens_now -= step_of_engine) {

@@ -19,6 +19,7 @@ struct CostTable {
 
     using Seconds = std::array<std::array<double, tokens.size()>, queries.size()>;
     std::array<Seconds, ways_measured> of_way = {};
+    int times_measured = 1; // in as many programs, each time being the least of all
 
     Seconds & operator[](Way way) { return of_way[static_cast<size_t>(way)]; }
     const Seconds & operator[](Way way) const { return of_way[static_cast<size_t>(way)]; }
@@ -34,6 +35,11 @@ struct CostTable {
 
     // Whether all of it can be seconds, and more work took longer.
     bool is_plausible() const;
+
+    // Other work on the machine only ever makes things slower: what was measured again can correct what was measured
+    // beside it.
+    void merge(const CostTable & measured_again);
+    bool is_settled() const { return times_measured >= 4; }
 
     // The number of tokens from which on a cover is the cheapest, up to `most`; 0: none.
     int64_t covers_pay_from(double opened, int64_t queries_at_once, int64_t most) const;

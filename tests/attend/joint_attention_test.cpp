@@ -28,8 +28,10 @@ constexpr double rounding = 2e-4; // of the values' size
 constexpr double tie = 5e-4;      // of logits
 constexpr size_t most_undecided = 6;
 
+constexpr int64_t rows_together = 64; // so that turns have several groups
+
 struct Joint : JointAttention {
-    explicit Joint(float an_epsilon, int64_t audit = 0) : JointAttention(audit), epsilon(an_epsilon) {}
+    explicit Joint(float an_epsilon, int64_t audit = 0) : JointAttention(audit, rows_together), epsilon(an_epsilon) {}
     float epsilon;
 };
 
@@ -117,6 +119,19 @@ void converse(Random & random, const ConversationShape & shape, const Look & loo
     }
 }
 
+// As the code takes them: few rows in one, many in groups.
+std::vector<QueryRun> groups_of(const Attention & a, const QueryRun & run) {
+    const bool few = run.count * (a.heads / a.kv_heads) <= most_few_rows;
+    const int64_t together = few ? run.count : ManyRows::queries_together(a, rows_together);
+    std::vector<QueryRun> groups;
+    for (int64_t from = 0; from < run.count; from += together) {
+        groups.push_back(run);
+        groups.back().first = run.first + from;
+        groups.back().count = std::min(together, run.count - from);
+    }
+    return groups;
+}
+
 // What the statement says to one turn.
 struct Verdict {
     int64_t heads = 0;
@@ -157,43 +172,51 @@ struct Covers {
     }
 };
 
+void judge_group(const Attention & a, const QueryRun & queries, const cover::CellCover & cover,
+                 const cover::RoughKeys & rough, PastMass past_mass, float epsilon, Verdict & verdict) {
+    for (int64_t head = 0; head < a.kv_heads; head++) {
+        JointStatement statement(a, queries, cover, rough, head, past_mass);
+        statement.find_opened(epsilon, tie);
+        verdict.heads++;
+        if (statement.undecided_tokens() > most_undecided) {
+            verdict.left_open++;
+            continue;
+        }
+        double nearest = std::numeric_limits<double>::infinity();
+        uint32_t decision = 0;
+        for (uint32_t bits = 0; bits < (1U << statement.undecided_tokens()) && !(nearest <= rounding); bits++) {
+            statement.decide(bits);
+            if (statement.distance() < nearest) {
+                nearest = statement.distance();
+                decision = bits;
+            }
+        }
+        verdict.worst = std::max(verdict.worst, nearest);
+        statement.decide(decision);
+        if (nearest <= rounding) {
+            ASSERT_NO_FATAL_FAILURE(statement.expect_identity(rounding));
+        }
+        const auto rows = static_cast<double>(statement.row_count());
+        verdict.rows += static_cast<int64_t>(statement.row_count());
+        verdict.opened += rows * static_cast<double>(statement.opened_tokens());
+        verdict.either += rows * static_cast<double>(statement.undecided_tokens());
+        verdict.speakers += rows * static_cast<double>(statement.speakers());
+        verdict.covered += rows * static_cast<double>(cover.covered());
+        for (int64_t token = 0; token < a.tokens; token++) {
+            verdict.exact += queries.by_some[static_cast<size_t>(token)] != 0 && !cover.has(token) ? rows : 0.0;
+        }
+    }
+}
+
 void judge(const Attention & a, const Covers & of, const std::vector<cover::LayerIndex> & copies, float epsilon,
            Verdict & verdict) {
     for (size_t i = 0; i < of.runs.size(); i++) {
-        const QueryRun & queries = of.runs[i];
-        const bool few = queries.count * (a.heads / a.kv_heads) <= most_few_rows;
-        for (int64_t head = 0; head < a.kv_heads; head++) {
-            JointStatement statement(a, queries, of.covers[i], copies[static_cast<size_t>(queries.stream)].rough_keys(),
-                                     head, few ? PastMass::rough : PastMass::means);
-            statement.find_opened(epsilon, tie);
-            verdict.heads++;
-            if (statement.undecided_tokens() > most_undecided) {
-                verdict.left_open++;
-                continue;
-            }
-            double nearest = std::numeric_limits<double>::infinity();
-            uint32_t decision = 0;
-            for (uint32_t bits = 0; bits < (1U << statement.undecided_tokens()) && !(nearest <= rounding); bits++) {
-                statement.decide(bits);
-                if (statement.distance() < nearest) {
-                    nearest = statement.distance();
-                    decision = bits;
-                }
-            }
-            verdict.worst = std::max(verdict.worst, nearest);
-            statement.decide(decision);
-            if (nearest <= rounding) {
-                ASSERT_NO_FATAL_FAILURE(statement.expect_identity(rounding));
-            }
-            const auto rows = static_cast<double>(statement.row_count());
-            verdict.rows += static_cast<int64_t>(statement.row_count());
-            verdict.opened += rows * static_cast<double>(statement.opened_tokens());
-            verdict.either += rows * static_cast<double>(statement.undecided_tokens());
-            verdict.speakers += rows * static_cast<double>(statement.speakers());
-            verdict.covered += rows * static_cast<double>(of.covers[i].covered());
-            for (int64_t token = 0; token < a.tokens; token++) {
-                verdict.exact +=
-                    queries.by_some[static_cast<size_t>(token)] != 0 && !of.covers[i].has(token) ? rows : 0.0;
+        const bool few = of.runs[i].count * (a.heads / a.kv_heads) <= most_few_rows;
+        for (const QueryRun & queries : groups_of(a, of.runs[i])) {
+            judge_group(a, queries, of.covers[i], copies[static_cast<size_t>(queries.stream)].rough_keys(),
+                        few ? PastMass::rough : PastMass::means, epsilon, verdict);
+            if (testing::Test::HasFatalFailure()) {
+                return;
             }
         }
     }

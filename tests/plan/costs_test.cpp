@@ -62,6 +62,22 @@ TEST(Costs, CoversPayFromWhereTheLinesCross) {
     EXPECT_EQ(made_table(1e-8, 1e-8, 1e-7, 1e-4).covers_pay_from(0.0, 1, 32768), 0);
 }
 
+TEST(Costs, MeasuredAgainOnlyTheLeastCounts) {
+    CostTable table = made_table(1e-8, 1e-9, 1e-10, 1e-4);
+    const CostTable undisturbed = table;
+    CostTable other = table;
+    table[Way::joint][2][1] *= 10.0;
+    other[Way::engine][0][0] *= 3.0;
+    EXPECT_FALSE(table.is_settled());
+    table.merge(other);
+    EXPECT_EQ(table.of_way, undisturbed.of_way);
+    EXPECT_EQ(table.times_measured, 2);
+    table.merge(table);
+    EXPECT_TRUE(table.is_settled());
+    const auto found = costs_in_text(costs_as_text(machine, { { "a", table } }), machine);
+    EXPECT_TRUE(found && found->at("a").is_settled());
+}
+
 TEST(Costs, TextRoundTrips) {
     const CostTables tables = { { "9/3 heads", made_table(1e-8, 1e-9, 1e-10, 1e-4) },
                                 { "others", made_table(2e-8, 1e-9, 1e-10, 1e-4) } };

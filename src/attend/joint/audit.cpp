@@ -191,14 +191,13 @@ class AuditedRow {
 
 } // namespace
 
-void Audit::check(const Attention & a, const CoveredRun & run, std::span<const std::vector<int32_t>> opened) {
+void Audit::check(const Attention & a, const CoveredRun & run, const OpenedTokens & opened) {
     for (int64_t i = 0; i < run.queries->count; i++) {
         if (seen++ % one_in != 0) {
             continue;
         }
         for (int64_t head = 0; head < a.heads; head++) {
-            AuditedRow(a, run, head, run.queries->first + i)
-                .look(opened[static_cast<size_t>(head / run.group(a))], all);
+            AuditedRow(a, run, head, run.queries->first + i).look(opened.of(i, head / run.group(a)), all);
         }
     }
 }

@@ -6,9 +6,8 @@
 // estimate takes the terms' signs for random: the root of the sum of squared shares, times the values' length.
 #pragma once
 
+#include "attend/joint/opened_tokens.h"
 #include "attend/joint/work.h"
-
-#include <span>
 
 namespace cascade::attend {
 
@@ -28,9 +27,8 @@ class Audit {
 
     bool wanted() const { return one_in > 0; }
 
-    // Looks at those of a run's queries whose turn it is. `opened`: the tokens opened for each KV head. May throw
-    // std::bad_alloc.
-    void check(const Attention & attention, const CoveredRun & run, std::span<const std::vector<int32_t>> opened);
+    // Looks at those of a run's queries whose turn it is. May throw std::bad_alloc.
+    void check(const Attention & attention, const CoveredRun & run, const OpenedTokens & opened);
 
     const AuditSums & sums() const { return all; }
 

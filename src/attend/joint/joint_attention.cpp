@@ -109,7 +109,12 @@ void JointAttention::record(const Attention & a, const CoveredRun & run, int par
     sums += with_bytes(by_few ? few.counts(parts) : many.counts(), a);
     if (auditor.wanted()) {
         try {
-            by_few ? auditor.check(a, run, few.opened(parts)) : auditor.check(a, run, many.opened());
+            if (by_few) {
+                const std::vector<std::vector<int32_t>> opened = few.opened(parts);
+                auditor.check(a, run, { opened, a.kv_heads, run.queries->count });
+            } else {
+                auditor.check(a, run, many.opened());
+            }
         } catch (...) {
             return; // out of memory: this one isn't looked at
         }

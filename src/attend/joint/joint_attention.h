@@ -13,8 +13,9 @@ namespace cascade::attend {
 // Shared by all layers of a context, which are computed one after the other.
 class JointAttention {
   public:
-    // `audit`: one query in so many is computed exactly as well; 0: none.
-    explicit JointAttention(int64_t audit = 0) : auditor(audit) {}
+    // `audit`: one query in so many is computed exactly as well; 0: none. `rows_together`: see ManyRows.
+    explicit JointAttention(int64_t audit = 0, int64_t rows_together = rows_of_group)
+        : many(rows_together), auditor(audit) {}
 
     // Why an attention can't be computed this way; nullptr: it can.
     static const char * objection(const Attention & attention);
