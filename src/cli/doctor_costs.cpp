@@ -13,12 +13,9 @@ constexpr int64_t longest_context = 131072;
 constexpr int64_t batch = 512;
 
 nlohmann::json detail_of(const CostTable & costs) {
-    return { { "queries", CostTable::queries },
-             { "tokens", CostTable::tokens },
-             { "engine", costs[Way::engine] },
-             { "fast", costs[Way::fast] },
-             { "joint", costs[Way::joint] },
-             { "times_measured", costs.times_measured } };
+    return { { "queries", CostTable::queries }, { "tokens", CostTable::tokens },
+             { "engine", costs[Way::engine] },  { "fast", costs[Way::fast] },
+             { "joint", costs[Way::joint] },    { "times_measured", costs.times_measured } };
 }
 
 std::string from(int64_t tokens) { return tokens == 0 ? "nowhere" : fmt::format("from {} tokens on", tokens); }
