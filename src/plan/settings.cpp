@@ -67,8 +67,8 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 } // namespace
 
 float Settings::gate() const {
-    constexpr float near_epsilon = 0.04F;
-    constexpr float balanced_epsilon = 0.14F;
+    constexpr float near_epsilon = 0.015F;
+    constexpr float balanced_epsilon = 0.05F;
     if (epsilon >= 0.0F) {
         return epsilon;
     }

@@ -176,7 +176,8 @@ void judge_group(const Attention & a, const QueryRun & queries, const cover::Cel
                  const cover::RoughKeys & rough, PastMass past_mass, float epsilon, Verdict & verdict) {
     for (int64_t head = 0; head < a.kv_heads; head++) {
         JointStatement statement(a, queries, cover, rough, head, past_mass);
-        statement.find_opened(epsilon, tie);
+        const int64_t together = queries.count * (a.heads / a.kv_heads);
+        statement.find_opened(epsilon_for(epsilon, cover.covered(), together), tie);
         verdict.heads++;
         if (statement.undecided_tokens() > most_undecided) {
             verdict.left_open++;

@@ -155,10 +155,9 @@ JointAttention::Result JointAttention::attend(const Attention & a, std::span<cov
         }
         PhaseTimes * times = part == 0 ? &spent : nullptr;
         end_phase(times, Phase::preparing);
-        const float own_epsilon = epsilon_for(epsilon, run.cover->covered());
         if (by_few) {
-            few.attend(a, run, own_epsilon, barrier, part, parts, times);
-        } else if (!many.attend(a, run, own_epsilon, barrier, part, parts, times)) {
+            few.attend(a, run, epsilon_for(epsilon, run.cover->covered(), run.rows(a)), barrier, part, parts, times);
+        } else if (!many.attend(a, run, epsilon, barrier, part, parts, times)) {
             return Result::failed;
         }
         barrier.wait(parts);

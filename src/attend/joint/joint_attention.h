@@ -30,7 +30,7 @@ class JointAttention {
     };
 
     // Computes part `part` of `parts`, all at once on as many threads; all get the same result. `indexes`: one for each
-    // stream. `epsilon`: what a query's error may be, as a share of its values' size (epsilon_for).
+    // stream. `epsilon`: what a query's error may be, as a share of its values' size, before epsilon_for.
     Result attend(const Attention & attention, std::span<cover::LayerIndex * const> indexes, float epsilon, int part,
                   int parts);
 

@@ -36,6 +36,7 @@ void QueryGroup::attend(const Attention & a, const CoveredRun & run, const HeadC
                         GroupRange range, float epsilon, std::vector<int32_t> & opened, PhaseTimes * times) {
     const int64_t group = run.group(a);
     const int64_t rows = range.count * group;
+    const float own_epsilon = epsilon_for(epsilon, run.cover->covered(), rows);
     const auto used = static_cast<size_t>((range.count + queries_of_block - 1) / queries_of_block);
     blocks.resize(std::max(blocks.size(), used));
     tiles.need(a, queries_of_block * group);
@@ -47,7 +48,7 @@ void QueryGroup::attend(const Attention & a, const CoveredRun & run, const HeadC
         const int64_t first = static_cast<int64_t>(b) * queries_of_block;
         blocks[b].queries.fill(a, head, run.queries->stream, range.first + first,
                                std::min(queries_of_block, range.count - first), QueryLayout::packs);
-        attend_window(a, run, columns, blocks[b], epsilon, first * group);
+        attend_window(a, run, columns, blocks[b], own_epsilon, first * group);
     }
     end_phase(times, Phase::window);
     find_opened(run, head, rows, opened);

@@ -12,11 +12,16 @@
 
 namespace cascade::attend {
 
-// Errors of many closed tokens add up to more than their estimate says: at one epsilon the model's errors grow with the
-// length (docs/method.md), so beyond `steady` covered tokens it falls with the root of their number.
-inline float epsilon_for(float epsilon, int64_t covered) {
-    constexpr int64_t steady = 2048;
-    return covered <= steady ? epsilon : epsilon * std::sqrt(static_cast<float>(steady) / static_cast<float>(covered));
+// The gate's epsilon for query rows that choose together, by measurement (docs/method.md). Errors of many closed tokens
+// add up to more than their estimate says, so beyond `steady` covered tokens it falls with the root of their number. And
+// what one row of a group wants opened is opened for all: up to twice as much does for many rows as for a few.
+inline float epsilon_for(float epsilon, int64_t covered, int64_t rows) {
+    constexpr float steady = 2048.0F;
+    constexpr float few = 12.0F;
+    constexpr float doublings = 5.0F; // of `few`
+    const float by_length = std::min(1.0F, std::sqrt(steady / static_cast<float>(std::max<int64_t>(1, covered))));
+    const float by_rows = 1.0F + std::clamp(std::log2(static_cast<float>(rows) / few) / doublings, 0.0F, 1.0F);
+    return epsilon * by_length * by_rows;
 }
 
 // What was read, summed over query rows of all heads: tokens that a row saw in the past, of these opened, and so on.
