@@ -66,7 +66,9 @@ struct Shadow::Taken {
     }
 };
 
-Shadow::Shadow(const ggml_cgraph & original, std::vector<Replacement> replacements) : shadow(original) {
+Shadow::Shadow(const ggml_cgraph & original, std::vector<Replacement> replacements,
+               const std::vector<Substitution> & substitutions)
+    : shadow(original) {
     std::vector<Taken *> ends(static_cast<size_t>(original.n_nodes), nullptr);
     std::vector<bool> replaced(static_cast<size_t>(original.n_nodes), false);
     size_t extra = 0;
@@ -80,9 +82,16 @@ Shadow::Shadow(const ggml_cgraph & original, std::vector<Replacement> replacemen
         taken.push_back(std::make_unique<Taken>(original, std::move(replacement)));
         ends[end] = taken.back().get();
     }
+    std::vector<const Substitution *> substituted(ends.size(), nullptr);
+    for (const Substitution & substitution : substitutions) {
+        substituted[static_cast<size_t>(substitution.node)] = &substitution;
+        extra += substitution.nodes.size();
+    }
     nodes.reserve(static_cast<size_t>(original.n_nodes) + extra);
     for (size_t i = 0; i < ends.size(); i++) {
-        if (!replaced[i]) {
+        if (substituted[i] != nullptr) {
+            nodes.insert(nodes.end(), substituted[i]->nodes.begin(), substituted[i]->nodes.end());
+        } else if (!replaced[i]) {
             nodes.push_back(original.nodes[i]);
         } else if (ends[i] != nullptr) {
             nodes.push_back(&ends[i]->node);

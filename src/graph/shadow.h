@@ -27,10 +27,17 @@ struct Replacement {
     NodeFunction function;
 };
 
+// Nodes that stand in the place of one; they belong to somebody else.
+struct Substitution {
+    int node = -1;
+    std::vector<ggml_tensor *> nodes;
+};
+
 class Shadow {
   public:
     // Throws std::bad_alloc at most. The original graph's tensors must outlive the shadow.
-    Shadow(const ggml_cgraph & original, std::vector<Replacement> replacements);
+    Shadow(const ggml_cgraph & original, std::vector<Replacement> replacements,
+           const std::vector<Substitution> & substitutions = {});
     ~Shadow();
     Shadow(const Shadow &) = delete;
     Shadow & operator=(const Shadow &) = delete;
