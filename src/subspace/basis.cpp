@@ -49,10 +49,25 @@ void fix_signs(Basis & basis) {
     }
 }
 
+int64_t block_size(int64_t width, int64_t wanted, const BasisOptions & options) {
+    return std::max(wanted, std::min(options.values, width / 2)) + spare;
+}
+
+bool is_solved_whole(int64_t width, int64_t block, const BasisOptions & options) {
+    return width <= options.whole_up_to || block > width / 2 + spare;
+}
+
+int64_t in_blocks(int64_t count, int64_t width, const BasisOptions & options) {
+    const int64_t most = width / options.multiple_of;
+    const int64_t blocks = options.energy > 0.0 ? (count + options.multiple_of - 1) / options.multiple_of
+                                                : count / options.multiple_of;
+    return std::clamp<int64_t>(blocks, 1, std::max<int64_t>(most, 1)) * options.multiple_of;
+}
+
 Basis solved(const SecondMoments & moments, int64_t wanted, const BasisOptions & options, Team & team) {
     const int64_t width = moments.width();
-    const int64_t block = std::max(wanted, std::min(options.values, width / 2)) + spare;
-    if (width <= options.whole_up_to || block > width / 2 + spare) {
+    const int64_t block = block_size(width, wanted, options);
+    if (is_solved_whole(width, block, options)) {
         return decomposed_whole(moments);
     }
     Basis basis;
@@ -62,6 +77,12 @@ Basis solved(const SecondMoments & moments, int64_t wanted, const BasisOptions &
     basis.values = std::move(found.values);
     basis.vectors = std::move(found.vectors);
     return basis;
+}
+
+BasisOptions exactly(int64_t vectors, BasisOptions options) {
+    options.vectors = vectors;
+    options.energy = 0.0;
+    return options;
 }
 
 double squared_norm(const float * row, int64_t size) {
@@ -94,13 +115,23 @@ void Basis::keep(int64_t kept) {
     vectors.shrink_to_fit();
 }
 
+size_t basis_bytes(int64_t width, const BasisOptions & options) {
+    const int64_t wanted = options.energy > 0.0 ? width / 2 : std::min(options.vectors, width);
+    const int64_t block = block_size(width, wanted, options);
+    const auto side = static_cast<size_t>(width);
+    return is_solved_whole(width, block, options)
+               ? side * side * (3 * sizeof(double) + sizeof(float))
+               : side * sizeof(float) * (side + (4 * static_cast<size_t>(block)));
+}
+
 Basis leading_basis(const SecondMoments & moments, const BasisOptions & options, Team & team) {
     const double trace = moments.trace();
     if (!std::isfinite(trace)) {
         throw std::runtime_error("the model's activations are not finite on this text");
     }
     const int64_t width = moments.width();
-    int64_t wanted = options.energy > 0.0 ? std::min(options.values, width / 2) : std::min(options.vectors, width);
+    int64_t wanted = options.energy > 0.0 ? std::min(options.values, width / 2)
+                                          : in_blocks(std::min(options.vectors, width), width, options);
     for (;;) {
         Basis basis = solved(moments, wanted, options, team);
         basis.trace = trace;
@@ -110,7 +141,10 @@ Basis leading_basis(const SecondMoments & moments, const BasisOptions & options,
                 wanted = std::min(2 * wanted, width / 2);
                 continue;
             }
-            wanted = enough < 0 ? width / 2 : std::min(enough, width / 2);
+            wanted = in_blocks(enough < 0 ? width / 2 : std::min(enough, width / 2), width, options);
+            if (wanted > basis.count()) { // the last block's end
+                return leading_basis(moments, exactly(wanted, options), team);
+            }
         }
         basis.keep(std::max<int64_t>(wanted, 1));
         fix_signs(basis);

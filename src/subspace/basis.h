@@ -39,7 +39,11 @@ struct BasisOptions {
     double energy = 0.0;   // above 0: as many vectors as hold it instead, half the width at most
     int64_t values = 512;  // known at least, where the width allows
     int64_t whole_up_to = 640; // widths decomposed by the library at once
+    int64_t multiple_of = 1;   // of vectors: for images in blocks; rounded up for an energy, down otherwise
 };
+
+// Memory that leading_basis takes beside the moments.
+size_t basis_bytes(int64_t width, const BasisOptions & options);
 
 // Throws std::bad_alloc, and std::runtime_error where the moments aren't finite.
 Basis leading_basis(const SecondMoments & moments, const BasisOptions & options, Team & team);
