@@ -14,6 +14,7 @@ void add_man_command(CLI::App & program);
 
 void add_analyze_command(CLI::App & program);
 void add_bench_command(CLI::App & program);
+void add_calibrate_command(CLI::App & program);
 void add_graph_command(CLI::App & program);
 void add_eval_command(CLI::App & program);
 void add_show_command(CLI::App & program);

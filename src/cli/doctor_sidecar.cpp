@@ -2,7 +2,7 @@
 #include "cli/doctor.h"
 #include "cli/engine.h"
 #include "cli/sha256.h"
-#include "sidecar/sidecar.h"
+#include "sidecar/subspaces.h"
 
 #include <fmt/format.h>
 #include <utility>
@@ -11,14 +11,26 @@ namespace cascade::cli {
 
 namespace {
 
-std::string described(const sidecar::Sidecar & sidecar) {
-    std::string text =
-        fmt::format("{} layers, tuned on {} ({} tokens scored, windows of {}), {}", sidecar.fingerprints.size(),
-                    sidecar.text, sidecar.scored, sidecar.context, sidecar.date);
+std::string tuning_of(const sidecar::Sidecar & sidecar) {
+    if (sidecar.near.epsilons.empty() && sidecar.balanced.epsilons.empty()) {
+        return "not tuned";
+    }
+    std::string text = fmt::format("tuned on {} ({} tokens scored, windows of {}), {}", sidecar.text, sidecar.scored,
+                                   sidecar.context, sidecar.date);
     for (const auto & [name, tuned] : { std::pair("near", &sidecar.near), std::pair("balanced", &sidecar.balanced) }) {
         text += tuned->epsilons.empty()
                     ? fmt::format("; {} not tuned", name)
                     : fmt::format("; {}: KL {:.4f}, top-1 {:.1f} %", name, tuned->kl, 100.0F * tuned->top1);
+    }
+    return text;
+}
+
+std::string described(const sidecar::SubspaceFile & file) {
+    std::string text = fmt::format("{} layers, {}", file.sidecar().fingerprints.size(), tuning_of(file.sidecar()));
+    if (!file.subspaces().empty()) {
+        const sidecar::Calibration & made = file.calibration();
+        text += fmt::format("; {} subspaces, calibrated on {} ({} tokens), {}", file.subspaces().size(), made.text,
+                            made.tokens, made.date);
     }
     return text;
 }
@@ -31,15 +43,15 @@ Checks check_sidecar(const std::string & model, const Settings & settings) {
     }
     Check check;
     check.name = "sidecar";
-    const sidecar::Loaded loaded = sidecar::load(settings.sidecar);
-    if (!loaded.sidecar) {
+    const sidecar::Opened opened = sidecar::open_subspaces(settings.sidecar);
+    if (!opened.file) {
         check.health = Health::problem;
-        check.finding = settings.sidecar + " " + loaded.complaint;
-        check.remedy = "make one with 'cascade tune', or unset GGML_CASCADE_SIDECAR";
+        check.finding = settings.sidecar + " " + opened.complaint;
+        check.remedy = "make one with 'cascade tune' or 'cascade calibrate', or unset GGML_CASCADE_SIDECAR";
         return { check };
     }
-    check.finding = described(*loaded.sidecar);
-    if (!model.empty() && sha256_of_file(model) != loaded.sidecar->model_sha256) {
+    check.finding = described(*opened.file);
+    if (!model.empty() && sha256_of_file(model) != opened.file->sidecar().model_sha256) {
         check.health = Health::note;
         check.finding += fmt::format("; made for another file than {}", file_name(model));
         check.remedy =

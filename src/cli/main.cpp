@@ -71,6 +71,7 @@ int main(int argc, char ** argv) {
         cascade::cli::use_our_help(program);
         add_check_flag(program);
         cascade::cli::add_eval_command(program);
+        cascade::cli::add_calibrate_command(program);
         cascade::cli::add_tune_command(program);
         cascade::cli::add_bench_command(program);
         cascade::cli::add_analyze_command(program);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,13 @@ void write_result(const std::string & file, const std::string & text) {
 
 std::string json_text(const nlohmann::json & json) {
     return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string plain_name(const std::string & path) {
+    std::string name = std::filesystem::path(path).filename().string();
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
+    return name;
 }
 
 std::string today() {

@@ -14,6 +14,9 @@ void write_result(const std::string & file, const std::string & text);
 
 std::string json_text(const nlohmann::json & json);
 
+// A file's name, without letters that a terminal would obey.
+std::string plain_name(const std::string & path);
+
 std::string today();         // UTC, 2026-01-31
 std::string machine_name();  // "2 x …"
 std::string typed_command(); // as typed; empty where the system doesn't tell

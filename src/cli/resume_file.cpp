@@ -50,6 +50,11 @@ std::string cache_directory() {
     return directory.string();
 }
 
+std::string named_place(const std::string & kind, const std::string & settings, const std::string & extension) {
+    const uint64_t name = hash(settings + "\n" CASCADE_BUILD);
+    return (fs::path(cache_directory()) / fmt::format("{}-{:016x}{}", kind, name, extension)).string();
+}
+
 std::string file_identity(const std::string & path) {
     return fmt::format("{} {} {}", fs::absolute(path).string(), fs::file_size(path),
                        fs::last_write_time(path).time_since_epoch().count());
@@ -58,8 +63,7 @@ std::string file_identity(const std::string & path) {
 ResumeFile::ResumeFile(const std::string & kind, const std::string & settings, bool resume,
                        const std::function<void(const nlohmann::json &)> & take)
     : forget_others(!resume) {
-    const uint64_t name = hash(settings + "\n" CASCADE_BUILD);
-    file = (fs::path(cache_directory()) / fmt::format("{}-{:016x}.jsonl", kind, name)).string();
+    file = named_place(kind, settings, ".jsonl");
     std::error_code ignored;
     if (resume) {
         read(file, take);

@@ -27,6 +27,9 @@ class ResumeFile {
 // Of a file that results depend on: where it is, how long, and when it was written.
 std::string file_identity(const std::string & path);
 
+// A place in the user's cache for results of this build that depend on these settings.
+std::string named_place(const std::string & kind, const std::string & settings, const std::string & extension);
+
 // The user's cache directory for this program, made where it isn't there.
 std::string cache_directory();
 

@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "report/analysis_page.h"
 #include "report/analysis_table.h"
+#include "report/calibration_report.h"
 #include "report/eval_page.h"
 #include "report/eval_table.h"
 
@@ -25,9 +26,15 @@ struct Flags {
 };
 
 std::string rendered(const nlohmann::json & json, const std::string & output) {
-    const bool evaluation = json.value("kind", "") == "evaluation";
-    if (!evaluation && json.value("kind", "") != "cascade-analysis") {
-        throw std::runtime_error("that is no result of 'cascade eval' or 'cascade analyze' with -o json");
+    const std::string kind = json.value("kind", "");
+    const bool evaluation = kind == "evaluation";
+    if (kind == "calibration" && output != "csv") {
+        return output == "html" ? report::calibration_page(json) : report::calibration_table(json);
+    }
+    if (!evaluation && kind != "cascade-analysis") {
+        throw std::runtime_error(kind == "calibration" ? "a calibration is shown as md or html"
+                                                       : "that is no result of 'cascade eval', 'cascade analyze' or "
+                                                         "'cascade calibrate' in JSON");
     }
     if (output == "html") {
         return evaluation ? report::eval_page(json) : report::analysis_page(json);

@@ -73,18 +73,11 @@ sidecar::Tuned tuned_of(const ModeResult & mode) {
     return tuned;
 }
 
-// Characters that a file's name may have and a terminal would obey.
-std::string plain(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
-    return text;
-}
-
 sidecar::Sidecar sidecar_of(const TuneOptions & options, const TuneResult & result) {
     sidecar::Sidecar sidecar;
     sidecar.model_sha256 = sha256_of_file(options.model);
     sidecar.fingerprints = result.fingerprints;
-    sidecar.text = plain(file_name(options.text));
+    sidecar.text = plain_name(options.text);
     sidecar.date = today();
     sidecar.context = static_cast<uint32_t>(options.length);
     sidecar.scored = static_cast<uint32_t>(result.windows * (options.length - 1 - (options.length / 2)));

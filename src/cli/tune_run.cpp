@@ -2,12 +2,10 @@
 
 #include "cli/engine.h"
 #include "cli/f32_model.h"
+#include "cli/fingerprints.h"
 #include "cli/interrupt.h"
 #include "cli/plugin.h"
-#include "cli/probe.h"
 #include "cli/tune_lab.h"
-#include "graph/model_graph.h"
-#include "graph/weight_identity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,27 +28,6 @@ float default_epsilon(Mode mode) {
     Settings settings;
     settings.mode = mode;
     return settings.gate();
-}
-
-// As the plugin will compute them, from the model's own graph.
-std::vector<uint64_t> fingerprints_of(const std::string & path) {
-    ProbeOptions options;
-    options.model = path;
-    const auto probe = probe_model(options);
-    std::vector<uint64_t> fingerprints(static_cast<size_t>(llama_model_n_layer(probe->model.get())),
-                                       sidecar::no_fingerprint);
-    bool any = false;
-    for (const graph::Layer & layer : graph::read_graph(probe->nodes).layers) {
-        const auto identity = graph::identity_of(layer.norm_weight);
-        if (identity && layer.index >= 0 && static_cast<size_t>(layer.index) < fingerprints.size()) {
-            fingerprints[static_cast<size_t>(layer.index)] = *identity;
-            any = true;
-        }
-    }
-    if (!any) {
-        throw std::runtime_error("this model's layers have no normalisation weights to be known by: it can't be tuned");
-    }
-    return fingerprints;
 }
 
 // One kind of epsilons under one promise: their common factor is searched.

@@ -23,7 +23,8 @@ int64_t number(const llama_model * model, const std::string & key) {
     return std::strtoll(metadata(model, key.c_str()).c_str(), nullptr, 10);
 }
 
-// All files of a split model, which llama.cpp names in one way.
+} // namespace
+
 std::vector<std::string> files_of(const llama_model * model, const std::string & path) {
     const auto count = static_cast<int32_t>(number(model, "split.count"));
     std::array<char, 4096> prefix = {};
@@ -38,8 +39,6 @@ std::vector<std::string> files_of(const llama_model * model, const std::string &
     }
     return files;
 }
-
-} // namespace
 
 double Weights::bytes_per_token(int64_t batch) const {
     const auto tokens = static_cast<double>(batch);

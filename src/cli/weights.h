@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cascade::cli {
 
@@ -17,6 +18,9 @@ struct Weights {
     // For each token of a batch: dense once for all, and at most all experts.
     double bytes_per_token(int64_t batch) const;
 };
+
+// All files of a split model, which llama.cpp names in one way.
+std::vector<std::string> files_of(const llama_model * model, const std::string & path);
 
 // From the model's file, and the others of a split one.
 Weights weights_of(const llama_model * model, const std::string & path);

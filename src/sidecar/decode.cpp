@@ -1,8 +1,6 @@
-#include "sidecar/gguf_walk.h"
-#include "sidecar/keys.h"
+#include "sidecar/decode.h"
 
-#include "ggml-cpp.h"
-#include "gguf.h"
+#include "sidecar/keys.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,61 +9,12 @@ namespace cascade::sidecar {
 
 namespace {
 
-// Values by name and type; the first that isn't there, or is something else, is remembered.
-class Values {
-  public:
-    explicit Values(const gguf_context * of) : file(of) {}
-
-    uint32_t u32(const std::string & name) {
-        const int64_t id = find(name, GGUF_TYPE_UINT32);
-        return id < 0 ? 0 : gguf_get_val_u32(file, id);
-    }
-    uint64_t u64(const std::string & name) {
-        const int64_t id = find(name, GGUF_TYPE_UINT64);
-        return id < 0 ? 0 : gguf_get_val_u64(file, id);
-    }
-    float f32(const std::string & name) {
-        const int64_t id = find(name, GGUF_TYPE_FLOAT32);
-        return id < 0 ? 0.0F : gguf_get_val_f32(file, id);
-    }
-    std::string text(const std::string & name) {
-        const int64_t id = find(name, GGUF_TYPE_STRING);
-        return id < 0 ? "" : gguf_get_val_str(file, id);
-    }
-    template <typename Number>
-    std::vector<Number> array(const std::string & name, gguf_type type) {
-        const int64_t id = find(name, GGUF_TYPE_ARRAY);
-        if (id < 0 || gguf_get_arr_type(file, id) != type || gguf_get_arr_n(file, id) > most_layers) {
-            miss(name);
-            return {};
-        }
-        const auto * data = static_cast<const Number *>(gguf_get_arr_data(file, id));
-        return { data, data + gguf_get_arr_n(file, id) };
-    }
-    bool has(const std::string & name) const { return gguf_find_key(file, name.c_str()) >= 0; }
-    const std::string & missed() const { return first_missed; }
-
-  private:
-    int64_t find(const std::string & name, gguf_type type) {
-        const int64_t id = gguf_find_key(file, name.c_str());
-        if (id >= 0 && gguf_get_kv_type(file, id) == type) {
-            return id;
-        }
-        miss(name);
-        return -1;
-    }
-    void miss(const std::string & name) { first_missed = first_missed.empty() ? name : first_missed; }
-
-    const gguf_context * file;
-    std::string first_missed;
-};
-
 Tuned tuned_in(Values & values, const std::string & mode) {
     Tuned tuned;
     if (!values.has(mode + key::epsilons)) {
         return tuned;
     }
-    tuned.epsilons = values.array<float>(mode + key::epsilons, GGUF_TYPE_FLOAT32);
+    tuned.epsilons = values.array<float>(mode + key::epsilons, GGUF_TYPE_FLOAT32, most_layers);
     for (const key::Figure & figure : key::figures) {
         tuned.*figure.value = values.f32(mode + figure.name);
     }
@@ -73,11 +22,6 @@ Tuned tuned_in(Values & values, const std::string & mode) {
 }
 
 bool is_share(float value) { return value >= 0.0F && value <= 1.0F; } // false for what is no number
-
-bool is_plain(const std::string & text) {
-    return std::none_of(text.begin(), text.end(),
-                        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
-}
 
 bool is_digest(const std::string & text) {
     return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -99,24 +43,21 @@ bool is_sound(const Sidecar & sidecar) {
 
 } // namespace
 
-Loaded decode(std::span<const std::byte> bytes) {
-    if (const char * objection = objection_to(bytes)) {
-        return { {}, objection };
-    }
-    const gguf_context_ptr file(gguf_init_from_buffer(bytes.data(), bytes.size(), { true, nullptr }));
-    if (!file) {
-        return { {}, "can't be read as GGUF" };
-    }
-    Values values(file.get());
+bool is_plain(std::string_view text) {
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
+}
+
+Loaded decode_sidecar(Values & values) {
     if (!values.has(key::version)) {
         return { {}, "is a GGUF file, but no sidecar" };
     }
     if (values.u32(key::version) != format_version) {
-        return { {}, "is of another format version: make it anew with 'cascade tune'" };
+        return { {}, "is of another format version: make it anew with 'cascade tune' or 'cascade calibrate'" };
     }
     Sidecar sidecar;
     sidecar.model_sha256 = values.text(key::model_sha256);
-    sidecar.fingerprints = values.array<uint64_t>(key::fingerprints, GGUF_TYPE_UINT64);
+    sidecar.fingerprints = values.array<uint64_t>(key::fingerprints, GGUF_TYPE_UINT64, most_layers);
     sidecar.text = values.text(key::text);
     sidecar.date = values.text(key::date);
     sidecar.context = values.u32(key::context);
@@ -134,6 +75,30 @@ Loaded decode(std::span<const std::byte> bytes) {
         return { {}, "is damaged: its checksum is another one" };
     }
     return { std::move(sidecar), {} };
+}
+
+Head decode_head(const Gguf & file) {
+    Head head;
+    if (file.objection != nullptr) {
+        head.complaint = file.objection;
+        return head;
+    }
+    Values values(file);
+    Loaded loaded = decode_sidecar(values);
+    head.sidecar = std::move(loaded.sidecar);
+    head.complaint = std::move(loaded.complaint);
+    if (head.sidecar) {
+        head.complaint = decode_subspaces(file, values, head);
+    }
+    if (!head.complaint.empty()) {
+        head.sidecar.reset();
+    }
+    return head;
+}
+
+Loaded decode(std::span<const std::byte> bytes) {
+    Head head = decode_head(walk(bytes, bytes.size()));
+    return { std::move(head.sidecar), std::move(head.complaint) };
 }
 
 } // namespace cascade::sidecar

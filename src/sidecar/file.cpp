@@ -1,6 +1,9 @@
 // Sidecars on the disk.
-#include "sidecar/sidecar.h"
+#include "sidecar/on_disk.h"
 
+#include "sidecar/decode.h"
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -12,28 +15,56 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t most_bytes = 64U << 20U;
+constexpr uintmax_t most_bytes = uintmax_t{ 256 } << 30U;
+constexpr uint64_t first_head = 1U << 20U; // bytes: enough for most
+constexpr uint64_t most_head = 64U << 20U;
 
 } // namespace
 
-Loaded load(const std::string & path) {
+OnDisk::OnDisk(const std::string & path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) { // a pipe would be waited for
-        return { {}, fs::exists(path, error) ? "is no file" : "isn't there" };
+        why_not = fs::exists(path, error) ? "is no file" : "isn't there";
+        return;
     }
-    const uintmax_t size = fs::file_size(path, error);
+    bytes = fs::file_size(path, error);
     if (error) {
-        return { {}, "can't be read" };
+        why_not = "can't be read";
+    } else if (bytes > most_bytes) {
+        why_not = "is larger than any sidecar";
+    } else {
+        file.open(path, std::ios::binary);
+        why_not = file ? "" : "can't be read";
     }
-    if (size > most_bytes) {
-        return { {}, "is larger than any sidecar" };
+}
+
+bool OnDisk::read(std::span<std::byte> to) {
+    file.clear();
+    file.seekg(0);
+    return static_cast<bool>(
+        file.read(reinterpret_cast<char *>(to.data()), static_cast<std::streamsize>(to.size())));
+}
+
+std::vector<std::byte> OnDisk::head() {
+    for (uint64_t wanted = first_head;; wanted *= 8) {
+        std::vector<std::byte> head(std::min(wanted, bytes));
+        if (!read(head)) {
+            return {};
+        }
+        if (wanted >= bytes || wanted >= most_head || !walk(head, bytes).needs_more) {
+            return head;
+        }
     }
-    std::vector<std::byte> bytes(size);
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(reinterpret_cast<char *>(bytes.data()), static_cast<std::streamsize>(size))) {
-        return { {}, "can't be read" };
+}
+
+Loaded load(const std::string & path) {
+    OnDisk file(path);
+    if (!file.complaint().empty()) {
+        return { {}, file.complaint() };
     }
-    return decode(bytes);
+    const std::vector<std::byte> head = file.head();
+    Head decoded = decode_head(walk(head, file.size()));
+    return { std::move(decoded.sidecar), std::move(decoded.complaint) };
 }
 
 bool save(const Sidecar & sidecar, const std::string & path) {

@@ -1,18 +1,18 @@
 #include "sidecar/gguf_walk.h"
 
+#include "ggml.h"
 #include "gguf.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 namespace cascade::sidecar {
 
 namespace {
 
 constexpr const char * cut_short = "is cut short or damaged";
+constexpr uint64_t least_tensor_bytes = 33; // of a description: a name of one letter, one dimension
 
 size_t size_of(uint32_t type) {
     switch (type) {
@@ -36,10 +36,25 @@ size_t size_of(uint32_t type) {
     }
 }
 
+bool is_known_tensor_type(uint32_t type) {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0;
+}
+
+uint64_t padded(uint64_t size) {
+    return (size + GGUF_DEFAULT_ALIGNMENT - 1) / GGUF_DEFAULT_ALIGNMENT * GGUF_DEFAULT_ALIGNMENT;
+}
+
 class Walk {
   public:
-    explicit Walk(std::span<const std::byte> all) : bytes(all) {}
+    Walk(std::span<const std::byte> head, uint64_t size_of_file) : bytes(head), file_size(size_of_file) {}
 
+    Gguf result() {
+        found.objection = objection();
+        found.needs_more = found.objection == cut_short && bytes.size() < file_size;
+        return std::move(found);
+    }
+
+  private:
     const char * objection() {
         if (bytes.size() < 4 || std::memcmp(bytes.data(), GGUF_MAGIC, 4) != 0) {
             return "is no GGUF file";
@@ -54,18 +69,30 @@ class Walk {
         if (*version != GGUF_VERSION) {
             return "is of another GGUF version, or of the other byte order";
         }
-        if (*tensors != 0 || *keys > most_keys) {
+        if (*tensors > most_tensors || *keys > most_keys) {
             return "is a GGUF file, but no sidecar";
         }
+        found.values.reserve(*keys);
         for (uint64_t key = 0; key < *keys; key++) {
             if (const char * bad = pair()) {
                 return bad;
             }
         }
-        return padded_end() ? nullptr : cut_short;
+        if (*tensors > (bytes.size() - at) / least_tensor_bytes) {
+            return cut_short;
+        }
+        found.tensors.reserve(*tensors);
+        for (uint64_t i = 0; i < *tensors; i++) {
+            if (const char * bad = tensor()) {
+                return bad;
+            }
+        }
+        if (has_a_name_twice()) {
+            return "has a tensor twice";
+        }
+        return ends_well() ? nullptr : cut_short;
     }
 
-  private:
     template <typename Number>
     std::optional<Number> number() {
         if (bytes.size() - at < sizeof(Number)) {
@@ -77,18 +104,23 @@ class Walk {
         return value;
     }
 
-    std::optional<std::string_view> string() {
-        const auto length = number<uint64_t>();
-        if (!length || *length > longest_string || *length > bytes.size() - at) {
-            return std::nullopt;
-        }
-        const std::string_view text(reinterpret_cast<const char *>(bytes.data() + at), *length);
-        at += *length;
+    std::string_view text_at(uint64_t length) {
+        const std::string_view text(reinterpret_cast<const char *>(bytes.data() + at), length);
+        at += length;
         return text;
     }
 
+    std::optional<std::string_view> string(uint64_t longest) {
+        const auto length = number<uint64_t>();
+        if (!length || *length > longest || *length > bytes.size() - at) {
+            return std::nullopt;
+        }
+        return text_at(*length);
+    }
+
     const char * pair() {
-        const auto key = string();
+        GgufValue pair;
+        const auto key = string(longest_string);
         const auto type = number<uint32_t>();
         if (!key || key->empty() || !type) {
             return cut_short;
@@ -96,58 +128,118 @@ class Walk {
         if (*key == GGUF_KEY_GENERAL_ALIGNMENT) {
             return "names an alignment of its own";
         }
-        const auto known = std::span(seen).first(count);
-        if (std::find(known.begin(), known.end(), *key) != known.end()) {
+        if (std::any_of(found.values.begin(), found.values.end(),
+                        [&](const GgufValue & other) { return other.key == *key; })) {
             return "has a value twice";
         }
-        seen[count++] = *key;
-        return value(*type) ? nullptr : cut_short;
+        pair.key = *key;
+        pair.type = *type;
+        if (!read_value(pair)) {
+            return cut_short;
+        }
+        found.values.push_back(pair);
+        return nullptr;
     }
 
-    bool value(uint32_t type) {
-        if (type == GGUF_TYPE_STRING) {
-            return string().has_value();
+    bool read_value(GgufValue & to) {
+        if (to.type == GGUF_TYPE_STRING) {
+            const auto text = string(longest_string);
+            to.data = text.value_or("");
+            return text.has_value();
         }
-        uint64_t values = 1;
-        if (type == GGUF_TYPE_ARRAY) {
+        to.array = to.type == GGUF_TYPE_ARRAY;
+        if (to.array) {
             const auto of = number<uint32_t>();
             const auto length = number<uint64_t>();
             if (!of || !length) {
                 return false;
             }
-            type = *of;
-            values = *length;
+            to.type = *of;
+            to.count = *length;
         }
-        const size_t size = size_of(type);
-        if (size == 0 || values > (bytes.size() - at) / size) {
+        const size_t size = size_of(to.type);
+        if (size == 0 || to.count > (bytes.size() - at) / size) {
             return false;
         }
-        at += values * size;
+        to.data = text_at(to.count * size);
         return true;
     }
 
-    // The writer fills the file up to the alignment with zeros.
-    bool padded_end() const {
-        const size_t end = (at + GGUF_DEFAULT_ALIGNMENT - 1) / GGUF_DEFAULT_ALIGNMENT * GGUF_DEFAULT_ALIGNMENT;
-        if (bytes.size() != end) {
+    const char * tensor() {
+        const auto name = string(GGML_MAX_NAME - 1);
+        const auto dimensions = number<uint32_t>();
+        if (!name || name->empty() || !dimensions || *dimensions < 1) {
+            return cut_short;
+        }
+        if (*dimensions > 2) {
+            return "has a tensor of more than two dimensions";
+        }
+        const auto columns = number<uint64_t>();
+        const auto rows = *dimensions == 2 ? number<uint64_t>() : uint64_t{ 1 };
+        const auto type = number<uint32_t>();
+        const auto offset = number<uint64_t>();
+        if (!columns || !rows || !type || !offset) {
+            return cut_short;
+        }
+        return add_tensor({ *name, *type, *columns, *rows, *offset, 0 });
+    }
+
+    // Tensors lie one behind the other, which leaves each a single place: none overlaps another or is out of line.
+    const char * add_tensor(GgufTensor tensor) {
+        if (!is_known_tensor_type(tensor.type)) {
+            return "has a tensor of a type that no sidecar has";
+        }
+        const auto type = static_cast<ggml_type>(tensor.type);
+        const auto block = static_cast<uint64_t>(ggml_blck_size(type));
+        if (tensor.columns == 0 || tensor.columns > longest_side || tensor.rows == 0 || tensor.rows > longest_side ||
+            tensor.columns % block != 0) {
+            return "has a tensor of a shape that no sidecar has";
+        }
+        if (tensor.offset != next_offset) {
+            return "has a tensor out of its place";
+        }
+        tensor.size = tensor.columns / block * ggml_type_size(type) * tensor.rows; // below 2^50
+        next_offset += padded(tensor.size);
+        if (next_offset > file_size) {
+            return "has a tensor that ends beyond the file";
+        }
+        found.tensors.push_back(tensor);
+        return nullptr;
+    }
+
+    bool has_a_name_twice() const {
+        std::vector<std::string_view> names;
+        names.reserve(found.tensors.size());
+        for (const GgufTensor & tensor : found.tensors) {
+            names.push_back(tensor.name);
+        }
+        std::sort(names.begin(), names.end());
+        return std::adjacent_find(names.begin(), names.end()) != names.end();
+    }
+
+    // The writer fills up to the alignment with zeros, and nothing follows the last tensor.
+    bool ends_well() {
+        found.data_begin = padded(at);
+        found.data_end = found.data_begin + next_offset;
+        if (found.data_end != file_size || found.data_begin > bytes.size()) {
             return false;
         }
-        for (size_t i = at; i < end; i++) {
-            if (bytes[i] != std::byte{ 0 }) {
-                return false;
-            }
+        for (GgufTensor & tensor : found.tensors) {
+            tensor.offset += found.data_begin;
         }
-        return true;
+        return std::all_of(bytes.data() + at, bytes.data() + found.data_begin,
+                           [](std::byte byte) { return byte == std::byte{ 0 }; });
     }
 
     std::span<const std::byte> bytes;
+    uint64_t file_size;
     size_t at = 0;
-    std::array<std::string_view, most_keys> seen; // keys
-    size_t count = 0;                             // of them
+    uint64_t next_offset = 0; // of a tensor, from the first
+    Gguf found;
 };
 
 } // namespace
 
-const char * objection_to(std::span<const std::byte> bytes) { return Walk(bytes).objection(); }
+Gguf walk(std::span<const std::byte> head, uint64_t file_size) { return Walk(head, file_size).result(); }
 
 } // namespace cascade::sidecar

@@ -1,7 +1,8 @@
-// The names of a sidecar's values, and the sum over them that tells a damaged file from a whole one.
+// The names of a sidecar's values, and the sums over them that tell a damaged file from a whole one.
 #pragma once
 
-#include "sidecar/sidecar.h"
+#include "sidecar/gguf_walk.h"
+#include "sidecar/subspaces.h"
 
 #include <array>
 
@@ -18,6 +19,24 @@ constexpr const char * scored = "cascade.sidecar.scored";
 constexpr const char * near = "cascade.sidecar.near.";
 constexpr const char * balanced = "cascade.sidecar.balanced.";
 constexpr const char * epsilons = "epsilons"; // of a mode
+
+constexpr const char * subspace_version = "cascade.subspace.version"; // where it is, subspaces are
+constexpr const char * subspace_checksum = "cascade.subspace.checksum";
+constexpr const char * data_checksum = "cascade.subspace.data_checksum";
+constexpr const char * subspace_text = "cascade.subspace.text";
+constexpr const char * subspace_date = "cascade.subspace.date";
+constexpr const char * subspace_context = "cascade.subspace.context";
+constexpr const char * subspace_tokens = "cascade.subspace.tokens";
+// By input, in the order of their bases; of curves `curve_points` values each.
+constexpr const char * curve_counts = "cascade.subspace.curve_counts";
+constexpr const char * curve_energies = "cascade.subspace.curve_energies";
+constexpr const char * residual_energies = "cascade.subspace.residual_energies";
+constexpr const char * held_out_medians = "cascade.subspace.held_out_medians";
+constexpr const char * held_out_passing = "cascade.subspace.held_out_passing";
+
+constexpr const char * basis_suffix = ".basis"; // of tensors
+constexpr const char * image_suffix = ".image";
+constexpr const char * weight_suffix = ".weight"; // of the model's
 
 struct Figure { // of a mode
     const char * name;
@@ -39,5 +58,18 @@ constexpr std::array<Figure, 7> figures = { {
 namespace cascade::sidecar {
 
 uint64_t checksum_of(const Sidecar & sidecar);
+
+// All that a file says of its subspaces but their tensors' bytes, whose sum is part of it.
+struct SubspaceValues {
+    Calibration calibration;
+    std::vector<uint32_t> curve_counts;
+    std::vector<float> curve_energies;
+    std::vector<float> residual_energies;
+    std::vector<float> held_out_medians;
+    std::vector<float> held_out_passing;
+    uint64_t data_checksum = 0;
+};
+uint64_t checksum_of(const SubspaceValues & values, const std::vector<GgufTensor> & tensors,
+                     const std::string & model_sha256);
 
 } // namespace cascade::sidecar

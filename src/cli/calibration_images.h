@@ -1,0 +1,38 @@
+// The last step of a calibration: bases and the weights' images, written into the sidecar one by one.
+#pragma once
+
+#include "cli/calibrate_run.h"
+#include "cli/model_weights.h"
+#include "cli/progress.h"
+#include "sidecar/write_subspaces.h"
+
+#include <functional>
+
+namespace cascade::cli {
+
+class CalibrationImages {
+  public:
+    CalibrationImages(const CalibrateOptions & some_options, const CalibrateResult & some_result,
+                      const std::vector<uint64_t> & some_fingerprints, const llama_model * model);
+
+    // false: interrupted. Throws std::runtime_error with a message for a person.
+    bool write(const std::function<subspace::Basis(size_t input)> & basis_of, Team & team, Progress & progress);
+
+  private:
+    sidecar::Sidecar binding() const;
+    sidecar::Subspace described(const CalibratedInput & input) const;
+    bool write_image(const std::string & weight, const subspace::MatrixView & basis, sidecar::SubspaceWriter & to,
+                     Team & team);
+
+    const CalibrateOptions & options;
+    const CalibrateResult & result;
+    const std::vector<uint64_t> & fingerprints;
+    ModelWeights weights;
+};
+
+// The points at which energies are shown and kept.
+std::vector<int64_t> energy_points(const CalibratedInput & input);
+double median_of(std::vector<float> values); // not a number where there is none
+double share_within(const std::vector<float> & values, double bound);
+
+} // namespace cascade::cli
