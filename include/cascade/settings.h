@@ -16,14 +16,16 @@ enum class Mode {
     fast,      // every attention computed exactly by our own kernels: equal up to rounding
     near,      // long contexts on a cover, close to what the model would say
     balanced,  // the same, faster and less close
+    gated,     // linear layers through calibrated subspaces, where a token's gate lets it; attention is the engine's
     reference, // every attention computed plainly by us: the oracle, slow
 };
 
-// The ways to compute one attention.
+// The ways to compute one attention, or the linear maps of one input.
 enum class Way : uint8_t {
     engine,    // the engine's own op
     fast,      // exactly, by our kernels
     joint,     // on a cover
+    gated,     // a linear map, through a subspace
     reference, // plainly
 };
 
@@ -42,11 +44,13 @@ struct Settings {
     Mode mode = Mode::exact;
     std::string stats; // where to write what was done: a file, "-" for stderr, empty for nowhere
     Fault fault = Fault::none;
-    float epsilon = -1.0F; // near, balanced: of the gate; below 0: the mode's own
+    float epsilon = -1.0F; // near, balanced, gated: of the gate; below 0: the mode's own
 
-    std::optional<Way> way; // near, balanced: engine, fast or joint wherever it can be done; none: by cost
+    std::optional<Way> way; // near, balanced: engine, fast or joint wherever it can be done; gated: engine or gated;
+                            // none: by cost
     std::string costs;      // file of measured costs; empty: in the user's cache directory, "-": none
-    std::string sidecar;    // the same: a file of epsilons by layer, which `epsilon` overrides; empty: none
+    std::string sidecar;    // near, balanced: a file of epsilons by layer, which `epsilon` overrides; gated: of
+                            // subspaces; empty: none
 
     int64_t audit = 0; // one token in so many is computed exactly as well; 0: none
 

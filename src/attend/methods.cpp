@@ -24,6 +24,7 @@ constexpr std::array entries = {
     Entry{ "fast", nullptr, "the plugin's mode: exact, by our own kernels" },
     Entry{ "near", nullptr, "the plugin's mode: long contexts on a cover, close to dense" },
     Entry{ "balanced", nullptr, "the plugin's mode: the same, faster and less close" },
+    Entry{ "gated", nullptr, "the plugin's mode: linear layers through the subspaces of GGML_CASCADE_SIDECAR" },
     Entry{ "copy", nullptr, "the paper: representatives only, outputs copied from the nearest one anywhere" },
     Entry{ "copy-earlier", nullptr, "the same, from the nearest earlier one" },
     Entry{ "representatives", nullptr, "all queries, keys of the representatives only, and a moving window" },
@@ -117,7 +118,7 @@ struct Option {
 
 const std::vector<Option> & known_options() {
     static const std::vector<Option> known = {
-        { "eps", "joint near balanced", share(&MethodOptions::epsilon) },
+        { "eps", "joint near balanced gated", share(&MethodOptions::epsilon) },
         { "cover", "joint refine", share(&MethodOptions::cover) },
         { "bits", "joint",
           [](MethodSpec & spec, std::string_view value) {
@@ -238,7 +239,7 @@ Selection MethodSpec::choose(const Block & block, Team & team) const {
     return selection;
 }
 
-bool MethodSpec::by_plugin() const { return name == "fast" || name == "near" || name == "balanced"; }
+bool MethodSpec::by_plugin() const { return name == "fast" || name == "near" || name == "balanced" || name == "gated"; }
 
 bool MethodSpec::wants_rows() const {
     return !by_plugin() && !leaves_alone() && (wants_cover || (select == nullptr && name != "exact"));

@@ -30,7 +30,7 @@ bool is_transient(const ggml_tensor * tensor) { return tensor != nullptr && tens
 
 Session::Session(ggml_backend_t used_engine, const Settings & used_settings)
     : engine(used_engine), settings(used_settings), stats(used_settings), epsilons(used_settings),
-      joint(std::make_unique<attend::JointAttention>(settings.audit)),
+      subspaces(used_settings), joint(std::make_unique<attend::JointAttention>(settings.audit)),
       exact_shared(std::make_unique<attend::ExactShared>()), exact_scratch(GGML_MAX_N_THREADS),
       scratch(GGML_MAX_N_THREADS) {
     if (settings.approximates()) {
@@ -40,12 +40,14 @@ Session::Session(ggml_backend_t used_engine, const Settings & used_settings)
 
 ggml_status Session::compute(ggml_cgraph * graph) noexcept {
     graph::Shadow * shadow = nullptr;
+    GatedInputs * gated = nullptr;
     bool recognised = false;
     const int64_t start = ggml_time_us();
     if (settings.rewrites() || stats.wanted() || CacheWatch::anything_watched()) {
         try {
             Known & found = find_or_read(graph, recognised);
             shadow = found.shadow.get();
+            gated = found.gated.get();
             announce_writes(found, *graph);
         } catch (...) {
             CacheWatch::everything_changes();
@@ -79,7 +81,11 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
             say_once(Notice::fallback, "an attention of ours failed: the engine's own op computed it instead");
         }
     }
+    if (gated != nullptr) {
+        gated->finish(subspaces.counts());
+    }
     try {
+        stats.subspaces = gated != nullptr ? &subspaces : stats.subspaces;
         stats.index_bytes = indexes && stats.wanted() ? indexes->bytes() : 0;
         stats.computed(graph->n_nodes, shadow != nullptr, recognised);
     } catch (...) {
@@ -161,8 +167,11 @@ Session::Known Session::read(uint64_t id, ggml_cgraph * graph) {
     result.n_nodes = graph->n_nodes;
     result.first = nodes.empty() ? nullptr : nodes.front();
     result.last = nodes.empty() ? nullptr : nodes.back();
-    if (!replacements.empty()) {
-        result.shadow = std::make_unique<graph::Shadow>(*graph, std::move(replacements));
+    result.gated = subspaces.of(*graph, model);
+    if (!replacements.empty() || result.gated) {
+        result.shadow = std::make_unique<graph::Shadow>(*graph, std::move(replacements),
+                                                        result.gated ? result.gated->substitutions()
+                                                                     : std::vector<graph::Substitution>());
     }
     stats.sidecar = { epsilons.refused(), epsilons.matched(), epsilons.unmatched() };
     stats.new_graph(graph->n_nodes, model, reports);

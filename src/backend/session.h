@@ -7,6 +7,7 @@
 #include "backend/cache_watch.h"
 #include "backend/layer_epsilons.h"
 #include "backend/layer_indexes.h"
+#include "backend/layer_subspaces.h"
 #include "backend/stats.h"
 #include "cascade/attention.h"
 #include "cascade/settings.h"
@@ -46,6 +47,7 @@ class Session {
         int n_nodes = 0;
         const ggml_tensor * first = nullptr;
         const ggml_tensor * last = nullptr;
+        std::unique_ptr<GatedInputs> gated;
         std::unique_ptr<graph::Shadow> shadow;
         std::optional<graph::CacheWrites> writes; // read when first asked for
 
@@ -85,6 +87,7 @@ class Session {
     const Settings & settings;
     Stats stats;
     LayerEpsilons epsilons;
+    LayerSubspaces subspaces;
     CacheWatch watch;
     std::optional<LayerIndexes> indexes; // in modes that approximate
     std::unique_ptr<attend::JointAttention> joint;

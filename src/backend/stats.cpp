@@ -43,6 +43,17 @@ nlohmann::json audited(const attend::AuditSums & audit) {
              { "worst_of_bound", audit.worst_of_bound } };
 }
 
+nlohmann::json gated_through(const LayerSubspaces & subspaces) {
+    nlohmann::json all = nlohmann::json::object();
+    for (const auto & [input, counts] : subspaces.counts()) {
+        all[input] = { { "tokens", counts.tokens },
+                       { "passed", counts.passed },
+                       { "weight_bytes", counts.weight_bytes },
+                       { "bytes", counts.bytes } };
+    }
+    return all;
+}
+
 nlohmann::json seconds_of(const attend::PhaseTimes & times) {
     nlohmann::json seconds = nlohmann::json::object();
     for (int phase = 0; phase < attend::phases; phase++) {
@@ -167,6 +178,9 @@ void Stats::write_summary() noexcept {
                                    { "refused", sidecar.refused },
                                    { "layers_matched", sidecar.matched },
                                    { "layers_unmatched", sidecar.unmatched } };
+        }
+        if (subspaces != nullptr) {
+            summary["subspaces"] = gated_through(*subspaces);
         }
         write_line(settings.stats, summary);
     } catch (...) {

@@ -64,7 +64,8 @@ PluginMode::PluginMode(llama_model * model, const StreamOptions & options, const
     : statistics(new_temporary_file()) {
     setenv("GGML_CASCADE", method.name.c_str(), 1);
     setenv("GGML_CASCADE_STATS", statistics.c_str(), 1);
-    setenv("GGML_CASCADE_WAY", "joint", 0); // what is judged is the approximation, not where this machine uses it
+    // what is judged is the approximation, not where this machine uses it
+    const WithVariable way("GGML_CASCADE_WAY", method.name == "gated" ? "gated" : "joint");
     if (method.options.epsilon >= 0.0) {
         setenv("GGML_CASCADE_EPS", fmt::format("{}", method.options.epsilon).c_str(), 1);
     }

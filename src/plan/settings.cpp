@@ -8,19 +8,21 @@ namespace cascade {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mode>, 6> modes = { {
+constexpr std::array<std::pair<std::string_view, Mode>, 7> modes = { {
     { "off", Mode::off },
     { "exact", Mode::exact },
     { "fast", Mode::fast },
     { "near", Mode::near },
     { "balanced", Mode::balanced },
+    { "gated", Mode::gated },
     { "reference", Mode::reference },
 } };
 
-constexpr std::array<std::pair<std::string_view, Way>, 4> ways = { {
+constexpr std::array<std::pair<std::string_view, Way>, 5> ways = { {
     { "engine", Way::engine },
     { "fast", Way::fast },
     { "joint", Way::joint },
+    { "gated", Way::gated },
     { "reference", Way::reference },
 } };
 
@@ -67,15 +69,19 @@ std::string_view value_of(const Lookup & lookup, const char * variable) {
 } // namespace
 
 float Settings::gate() const {
-    constexpr float near_epsilon = 0.015F;
-    constexpr float balanced_epsilon = 0.05F;
+    constexpr float near_epsilon = 0.012F;
+    constexpr float balanced_epsilon = 0.045F;
+    constexpr float published_epsilon = 0.05F;
     if (epsilon >= 0.0F) {
         return epsilon;
+    }
+    if (mode == Mode::gated) {
+        return published_epsilon;
     }
     return mode == Mode::near ? near_epsilon : balanced_epsilon;
 }
 
-std::string_view mode_names() { return "off, exact, fast, near, balanced, reference"; }
+std::string_view mode_names() { return "off, exact, fast, near, balanced, gated, reference"; }
 
 std::string_view mode_name(Mode mode) { return name_in(modes, mode); }
 std::string_view way_name(Way way) { return name_in(ways, way); }
@@ -113,7 +119,7 @@ Settings settings_from(const Lookup & lookup, std::vector<std::string> & complai
         if (!settings.way || settings.way == Way::reference) {
             settings.way.reset();
             complaints.push_back("GGML_CASCADE_WAY=" + std::string(name) +
-                                 " is unknown, ignored; give engine, fast or joint");
+                                 " is unknown, ignored; give engine, fast, joint or gated");
         }
     }
     settings.costs = value_of(lookup, "GGML_CASCADE_COSTS");

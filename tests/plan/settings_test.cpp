@@ -26,7 +26,8 @@ TEST(Settings, WithoutVariablesEverythingIsExact) {
 }
 
 TEST(Settings, EveryModeHasAName) {
-    for (const Mode mode : { Mode::off, Mode::exact, Mode::fast, Mode::near, Mode::balanced, Mode::reference }) {
+    for (const Mode mode :
+         { Mode::off, Mode::exact, Mode::fast, Mode::near, Mode::balanced, Mode::gated, Mode::reference }) {
         EXPECT_EQ(parse_mode(mode_name(mode)), mode);
         EXPECT_NE(mode_names().find(mode_name(mode)), std::string_view::npos);
     }
@@ -39,13 +40,13 @@ TEST(Settings, AnUnknownValueIsNamedWithItsRemedyAndRunsExact) {
     EXPECT_EQ(settings.mode, Mode::exact);
     ASSERT_EQ(complaints.size(), 2U);
     EXPECT_NE(complaints[0].find("GGML_CASCADE=fastest"), std::string::npos);
-    EXPECT_NE(complaints[0].find("off, exact, fast, near, balanced, reference"), std::string::npos);
+    EXPECT_NE(complaints[0].find("off, exact, fast, near, balanced, gated, reference"), std::string::npos);
 }
 
 TEST(Settings, AWayCanBeForced) {
     std::vector<std::string> complaints;
     EXPECT_FALSE(settings_of({}, complaints).way);
-    for (const Way way : { Way::engine, Way::fast, Way::joint }) {
+    for (const Way way : { Way::engine, Way::fast, Way::joint, Way::gated }) {
         EXPECT_EQ(settings_of({ { "GGML_CASCADE_WAY", std::string(way_name(way)) } }, complaints).way, way);
     }
     EXPECT_EQ(settings_of({ { "GGML_CASCADE_COSTS", "/a/file" } }, complaints).costs, "/a/file");
@@ -70,6 +71,7 @@ TEST(Settings, TheGateAndTheAuditAreNumbers) {
     const Settings balanced = settings_of({ { "GGML_CASCADE", "balanced" } }, complaints);
     EXPECT_GT(near.gate(), 0.0F);
     EXPECT_GT(balanced.gate(), near.gate());
+    EXPECT_EQ(settings_of({ { "GGML_CASCADE", "gated" } }, complaints).gate(), 0.05F); // as published
     const Settings own = settings_of({ { "GGML_CASCADE_EPS", "0.25" }, { "GGML_CASCADE_AUDIT", "1/500" } }, complaints);
     EXPECT_EQ(own.gate(), 0.25F);
     EXPECT_EQ(own.audit, 500);
