@@ -29,8 +29,8 @@ constexpr double least_between_saves = 2.0; // seconds
 constexpr double most_of_time_saving = 0.05;
 
 std::string settings_of(const CalibrateOptions & options) {
-    return fmt::format("{}\n{}\n{} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text), options.k,
-                       options.energy, options.tokens, options.length, options.memory, options.threads,
+    return fmt::format("{}\n{}\n{} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text),
+                       options.k, options.energy, options.tokens, options.length, options.memory, options.threads,
                        ggml_blck_size(options.type));
 }
 
@@ -137,8 +137,8 @@ bool Run::pass(int64_t index, const std::vector<bool> & wanted, bool counts) {
     double adding = 0.0;
     const auto start = Clock::now();
     const int64_t count = std::min(stream.batch(), options.length - first);
-    const bool done = stream.run(std::span(window).subspan(static_cast<size_t>(first), static_cast<size_t>(count)), first,
-                                 wanted, [&](size_t input, const subspace::MatrixView & rows) {
+    const bool done = stream.run(std::span(window).subspan(static_cast<size_t>(first), static_cast<size_t>(count)),
+                                 first, wanted, [&](size_t input, const subspace::MatrixView & rows) {
                                      if (counts) {
                                          const auto begin = Clock::now();
                                          moments[place[input]].add(rows, scratch, team);

@@ -130,7 +130,8 @@ std::optional<MomentsSoFar> KeptCalibration::load(int64_t group, std::vector<sub
         int64_t tokens = 0;
         values.resize(one.raw().size());
         if (!file.get(width) || width != one.width() || !file.get(tokens) || !file.get(values.data(), values.size())) {
-            throw std::runtime_error("what an interrupted run left in '" + directory + "' is damaged: run without --resume");
+            throw std::runtime_error("what an interrupted run left in '" + directory +
+                                     "' is damaged: run without --resume");
         }
         one.restore(values, tokens);
     }
