@@ -343,6 +343,22 @@ TEST_F(SubspacesOnDisk, AreWrittenPieceByPieceAsTheyAreInMemory) {
     EXPECT_EQ(*loaded.sidecar, made.binding);
 }
 
+TEST_F(SubspacesOnDisk, StayWhereTheSameModelIsTuned) {
+    MadeSubspaces made;
+    SubspaceWriter writer(path, made.binding, made.calibration, made.subspaces);
+    add_all(writer, made);
+    ASSERT_TRUE(writer.finish());
+    made.binding.near.epsilons[0] = 0.5F;
+    ASSERT_TRUE(save_beside_subspaces(made.binding, path));
+    const Opened opened = open_subspaces(path);
+    ASSERT_TRUE(opened.file) << opened.complaint;
+    expect_same(*opened.file, made);
+    made.binding.fingerprints[0]++;
+    ASSERT_TRUE(save_beside_subspaces(made.binding, path));
+    ASSERT_TRUE(open_subspaces(path).file);
+    EXPECT_TRUE(open_subspaces(path).file->subspaces().empty()) << "of another model";
+}
+
 TEST_F(SubspacesOnDisk, LeaveNothingWhereNotAllIsThere) {
     std::filesystem::create_directory(path);
     const MadeSubspaces made;
