@@ -46,8 +46,8 @@ struct EnergyPoint {
 struct SubspaceFigures {
     std::array<EnergyPoint, curve_points> curve; // k grows; points that aren't there come last
     float residual_energy = 0.0F;                // share of the calibration text's energy outside the basis
-    float held_out_median = 0.0F;                // of ||r|| / ||x|| over tokens that were not calibrated on
-    float held_out_passing = 0.0F;               // share of those with ||r|| / ||x|| <= 0.05
+    float held_out_median = 0.0F;  // of ||r|| / ||x|| over tokens that were not calibrated on; 1: none were held out
+    float held_out_passing = 0.0F; // share of those with ||r|| / ||x|| <= 0.05
 
     bool operator==(const SubspaceFigures &) const = default;
 };
