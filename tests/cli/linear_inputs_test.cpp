@@ -102,13 +102,11 @@ TEST_P(LinearInputsTest, AreTheSameWhateverElseIsWanted) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinearInputsTest, testing::ValuesIn(test::tiny_models()),
-                         [](const auto & of) {
-                             std::string name = of.param.name;
-                             std::replace_if(
-                                 name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, LinearInputsTest, testing::ValuesIn(test::tiny_models()), [](const auto & of) {
+    std::string name = of.param.name;
+    std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+    return name;
+});
 
 TEST(LinearInputs, OfALlamaAreFourALayer) {
     start_engine();
