@@ -70,7 +70,7 @@ def goes_on_after_being_killed(c: Calibrate) -> str:
     for attempt in range(4):
         child = subprocess.Popen(c.command(sidecar, "--resume"), env=c.env("killed"), stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.05, 0.4) * c.seconds)
+        time.sleep(chance.uniform(0.05, 0.3) * c.seconds)
         child.kill() if attempt < 3 else child.terminate()
         child.wait(timeout=120)
         kept = max(kept, len(list((c.tmp / "killed").rglob("basis-*"))))
