@@ -164,25 +164,20 @@ void make_sums_good(Bytes & bytes) {
     read.held_out_medians = values.array<float>(key::held_out_medians, GGUF_TYPE_FLOAT32, bytes.size());
     read.held_out_passing = values.array<float>(key::held_out_passing, GGUF_TYPE_FLOAT32, bytes.size());
     read.data_checksum = sum.get();
-    overwrite(bytes, file, key::subspace_checksum,
-              checksum_of(read, file.tensors, values.text(key::model_sha256)));
+    overwrite(bytes, file, key::subspace_checksum, checksum_of(read, file.tensors, values.text(key::model_sha256)));
 }
 
 void check_tensor(const TensorView & tensor, const char * what) {
     require(tensor.columns > 0 && tensor.rows > 0, what);
     require(tensor.size == ggml_row_size(tensor.type, tensor.columns) * static_cast<size_t>(tensor.rows), what);
-    std::vector<float> row(static_cast<size_t>(tensor.columns));
-    const ggml_to_float_t to_float = ggml_get_type_traits(tensor.type)->to_float;
-    for (int64_t i = 0; i < tensor.rows; i++) { // every byte is there, every number finite
-        const std::byte * from = tensor.data + (static_cast<size_t>(i) * ggml_row_size(tensor.type, tensor.columns));
-        if (tensor.type == GGML_TYPE_F32) {
-            std::memcpy(row.data(), from, row.size() * sizeof(float));
-        } else {
-            to_float(from, row.data(), tensor.columns);
-        }
-        for (const float value : row) {
-            require(std::isfinite(value), what);
-        }
+    const size_t unit = ggml_type_size(tensor.type);    // begins with a half or is a float
+    for (size_t at = 0; at < tensor.size; at += unit) { // every byte is there, every number finite
+        Bytes read(tensor.data + at, tensor.data + at + unit);
+        float value = 0.0F;
+        ggml_fp16_t half = 0;
+        std::memcpy(&value, read.data(), tensor.type == GGML_TYPE_F32 ? sizeof(value) : 0);
+        std::memcpy(&half, read.data(), tensor.type == GGML_TYPE_F32 ? 0 : sizeof(half));
+        require(std::isfinite(value) && std::isfinite(ggml_fp16_to_fp32(half)), what);
     }
 }
 

@@ -122,11 +122,14 @@ void run(const Flags & flags) {
 void add_flags(CLI::App & command, Flags & flags) {
     command.add_option("-m,--model", flags.run.model, "GGUF file")->required()->check(CLI::ExistingFile);
     command.add_option("-f,--file", flags.run.text, "text to calibrate on")->required()->check(CLI::ExistingFile);
-    command.add_option("-o,--output", flags.run.sidecar, "sidecar to write; default: beside the model, as NAME.cascade.gguf");
+    command.add_option("-o,--output", flags.run.sidecar,
+                       "sidecar to write; default: beside the model, as NAME.cascade.gguf");
     auto * k = command.add_option("-k,--directions", flags.run.k, "directions of each basis")
                    ->check(CLI::Range(int64_t{ 1 }, int64_t{ 1 } << 20U))
                    ->capture_default_str();
-    command.add_option("--energy", flags.run.energy, "instead: as many directions as hold this share, half the width at most")
+    command
+        .add_option("--energy", flags.run.energy,
+                    "instead: as many directions as hold this share, half the width at most")
         ->check(CLI::Range(0.01, 0.9999))
         ->excludes(k);
     command.add_option("--type", flags.type, "of the images: f32, f16, q8_0 or q4_0")
@@ -141,7 +144,9 @@ void add_flags(CLI::App & command, Flags & flags) {
     command.add_option("-t,--threads", flags.run.threads, "threads; 0: all")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
-    command.add_option("--memory", flags.run.memory, "GiB for moments and eigenproblems; less means more passes over the text")
+    command
+        .add_option("--memory", flags.run.memory,
+                    "GiB for moments and eigenproblems; less means more passes over the text")
         ->check(CLI::Range(0.01, 1048576.0))
         ->capture_default_str();
     command.add_option("--report", flags.report, "md, json or html")

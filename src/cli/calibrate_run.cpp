@@ -27,10 +27,11 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 constexpr double least_between_saves = 2.0; // seconds
 constexpr double most_of_time_saving = 0.05;
+constexpr int64_t widest_side_by_side = 4096;
 
 std::string settings_of(const CalibrateOptions & options) {
-    return fmt::format("{}\n{}\n{} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text), options.k,
-                       options.energy, options.tokens, options.length, options.memory, options.threads,
+    return fmt::format("{}\n{}\n{} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text),
+                       options.k, options.energy, options.tokens, options.length, options.memory, options.threads,
                        ggml_blck_size(options.type));
 }
 
@@ -53,7 +54,9 @@ class Run {
     bool pass(int64_t index, const std::vector<bool> & wanted, bool counts);
     void save_moments(int64_t group, bool whatever_it_costs);
     bool solve(int64_t group);
-    KeptBasis solved(size_t input, const subspace::SecondMoments & moments);
+    std::vector<KeptBasis> solved(const std::vector<size_t> & some);
+    void save_with_inheritance(size_t input, KeptBasis & found);
+    int64_t solved_at_once(int64_t width) const;
     size_t layer_below(size_t input) const;
     bool measure_held_out();
     bool write();
@@ -104,7 +107,8 @@ void Run::choose_groups() {
     size_t solving = 0;
     for (size_t i = 0; i < inputs.size(); i++) {
         const size_t own = subspace::SecondMoments::bytes(inputs[i].width);
-        const size_t solve_own = subspace::basis_bytes(inputs[i].width, basis_options());
+        const size_t solve_own = subspace::basis_bytes(inputs[i].width, basis_options()) *
+                                 static_cast<size_t>(solved_at_once(inputs[i].width));
         if (own + solve_own > bytes) {
             throw std::runtime_error(fmt::format("inputs of {} values need {:.1f} GiB: give --memory", inputs[i].width,
                                                  static_cast<double>(own + solve_own) / (1U << 30U)));
@@ -137,8 +141,8 @@ bool Run::pass(int64_t index, const std::vector<bool> & wanted, bool counts) {
     double adding = 0.0;
     const auto start = Clock::now();
     const int64_t count = std::min(stream.batch(), options.length - first);
-    const bool done = stream.run(std::span(window).subspan(static_cast<size_t>(first), static_cast<size_t>(count)), first,
-                                 wanted, [&](size_t input, const subspace::MatrixView & rows) {
+    const bool done = stream.run(std::span(window).subspan(static_cast<size_t>(first), static_cast<size_t>(count)),
+                                 first, wanted, [&](size_t input, const subspace::MatrixView & rows) {
                                      if (counts) {
                                          const auto begin = Clock::now();
                                          moments[place[input]].add(rows, scratch, team);
@@ -213,31 +217,58 @@ size_t Run::layer_below(size_t input) const {
     return input;
 }
 
-KeptBasis Run::solved(size_t input, const subspace::SecondMoments & of) {
-    const auto start = Clock::now();
-    KeptBasis found;
-    found.basis = subspace::leading_basis(of, basis_options(), team);
-    found.inherited.energy = -1.0;
-    const size_t below = layer_below(input);
-    if (const auto other = below != input ? kept.load(below) : std::nullopt) {
-        found.inherited = subspace::inherit(other->basis, of, found.basis, inherit_tolerance, team);
+// Narrow inputs side by side, each on one thread: much of their work is the library's, which uses no more.
+int64_t Run::solved_at_once(int64_t width) const { return width <= widest_side_by_side ? options.threads : 1; }
+
+std::vector<KeptBasis> Run::solved(const std::vector<size_t> & some) {
+    std::vector<KeptBasis> found(some.size());
+    const auto solve_one = [&](int64_t i, Team & with) {
+        const auto at = static_cast<size_t>(i);
+        found[at].basis = subspace::leading_basis(moments[place[some[at]]], basis_options(), with);
+    };
+    if (some.size() == 1) {
+        solve_one(0, team);
+    } else {
+        team.run(static_cast<int64_t>(some.size()), [&](int64_t i) {
+            Team alone(1);
+            solve_one(i, alone);
+        });
     }
-    found.seconds = since(start);
     return found;
 }
 
+void Run::save_with_inheritance(size_t input, KeptBasis & found) {
+    found.inherited.energy = -1.0;
+    const size_t below = layer_below(input);
+    if (const auto other = below != input ? kept.load(below) : std::nullopt) {
+        found.inherited = subspace::inherit(other->basis, moments[place[input]], found.basis, inherit_tolerance, team);
+    }
+    kept.save(input, found);
+}
+
 bool Run::solve(int64_t group) {
+    const auto start = Clock::now();
     const auto & members = groups[static_cast<size_t>(group)];
-    for (size_t i = 0; i < members.size(); i++) {
+    for (size_t i = 0; i < members.size();) {
         progress.show(fmt::format("{}directions of {} ({} of {})", where(group), stream.all()[members[i]].name, i + 1,
                                   members.size()));
         if (interrupted()) {
             return false;
         }
-        if (!kept.has(members[i])) {
-            kept.save(members[i], solved(members[i], moments[i]));
+        std::vector<size_t> some;
+        int64_t room = solved_at_once(stream.all()[members[i]].width);
+        for (; i < members.size() && std::ssize(some) < room; i++) {
+            if (!kept.has(members[i])) {
+                room = std::min(room, solved_at_once(stream.all()[members[i]].width));
+                some.push_back(members[i]);
+            }
+        }
+        std::vector<KeptBasis> found = solved(some);
+        for (size_t j = 0; j < some.size(); j++) {
+            save_with_inheritance(some[j], found[j]);
         }
     }
+    result.seconds.eigenproblems += since(start);
     return true;
 }
 
@@ -254,7 +285,6 @@ bool Run::measure_held_out() {
         input.by_blocks = found->basis.by_blocks;
         input.inherited_energy = found->inherited.energy;
         input.updates = found->inherited.updates;
-        result.seconds.eigenproblems += found->seconds;
         input.values.reserve(found->basis.values.size());
         for (int64_t k = 1; k <= static_cast<int64_t>(found->basis.values.size()); k++) {
             input.values.push_back(found->basis.energy(k));

@@ -1,5 +1,5 @@
-// The work behind `cascade calibrate`: second moments of every linear map's input over a text, their leading directions,
-// and the images of the weights, in a sidecar.
+// The work behind `cascade calibrate`: second moments of every linear map's input over a text, their leading
+// directions, and the images of the weights, in a sidecar.
 #pragma once
 
 #include "cli/linear_inputs.h"
@@ -18,9 +18,9 @@ struct CalibrateOptions {
     int64_t k = 256;
     double energy = 0.0; // above 0: k for so much of it instead
     int64_t tokens = 16384;
-    int64_t length = 2048; // of a window
+    int64_t length = 2048;          // of a window
     ggml_type type = GGML_TYPE_F16; // of images
-    double memory = 4.0;   // GiB for moments and what their eigenproblems need
+    double memory = 4.0;            // GiB for moments and what their eigenproblems need
     int threads = 1;
     bool resume = false;
 };
@@ -29,7 +29,7 @@ struct CalibrateOptions {
 struct CalibratedInput {
     SharedInput input;
     int64_t k = 0;
-    std::vector<double> values; // leading eigenvalues over the trace, cumulated: the energy of the first 1, 2, …
+    std::vector<double> values;     // leading eigenvalues over the trace, cumulated: the energy of the first 1, 2, …
     double inherited_energy = -1.0; // share within the basis of the layer below; below 0: there is none
     int64_t updates = 0;            // own vectors that are further than `inherit_tolerance` from its span
     std::vector<float> held_out;    // ||r|| / ||x|| by token

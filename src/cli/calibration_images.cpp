@@ -62,8 +62,8 @@ double median_of(std::vector<float> values) {
 }
 
 double share_within(const std::vector<float> & values, double bound) {
-    const auto within = std::count_if(values.begin(), values.end(),
-                                      [&](float value) { return static_cast<double>(value) <= bound; });
+    const auto within =
+        std::count_if(values.begin(), values.end(), [&](float value) { return static_cast<double>(value) <= bound; });
     return values.empty() ? std::numeric_limits<double>::quiet_NaN()
                           : static_cast<double>(within) / static_cast<double>(values.size());
 }

@@ -130,7 +130,8 @@ std::optional<MomentsSoFar> KeptCalibration::load(int64_t group, std::vector<sub
         int64_t tokens = 0;
         values.resize(one.raw().size());
         if (!file.get(width) || width != one.width() || !file.get(tokens) || !file.get(values.data(), values.size())) {
-            throw std::runtime_error("what an interrupted run left in '" + directory + "' is damaged: run without --resume");
+            throw std::runtime_error("what an interrupted run left in '" + directory +
+                                     "' is damaged: run without --resume");
         }
         one.restore(values, tokens);
     }
@@ -142,7 +143,7 @@ std::string KeptCalibration::basis_path(size_t input) const { return fmt::format
 void KeptCalibration::save(size_t input, const KeptBasis & kept) {
     const subspace::Basis & basis = kept.basis;
     Writer file(basis_path(input));
-    file.add(basis.width).add(basis.trace).add<uint64_t>(basis.by_blocks ? 1 : 0).add(kept.inherited).add(kept.seconds);
+    file.add(basis.width).add(basis.trace).add<uint64_t>(basis.by_blocks ? 1 : 0).add(kept.inherited);
     file.add<uint64_t>(basis.values.size()).add(basis.values.data(), basis.values.size());
     file.add<uint64_t>(basis.vectors.size()).add(basis.vectors.data(), basis.vectors.size());
     file.finish();
@@ -158,8 +159,7 @@ std::optional<KeptBasis> KeptCalibration::load(size_t input) const {
     KeptBasis kept;
     uint64_t by_blocks = 0;
     if (!file.get(kept.basis.width) || !file.get(kept.basis.trace) || !file.get(by_blocks) ||
-        !file.get(kept.inherited) || !file.get(kept.seconds) || !file.get(kept.basis.values) ||
-        !file.get(kept.basis.vectors)) {
+        !file.get(kept.inherited) || !file.get(kept.basis.values) || !file.get(kept.basis.vectors)) {
         return std::nullopt;
     }
     kept.basis.by_blocks = by_blocks != 0;

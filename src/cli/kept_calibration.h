@@ -21,7 +21,6 @@ struct MomentsSoFar {
 struct KeptBasis {
     subspace::Basis basis;
     subspace::Inheritance inherited; // by the layer below's basis; energy below 0: there is none
-    double seconds = 0.0;
 };
 
 class KeptCalibration {

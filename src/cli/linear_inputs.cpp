@@ -15,7 +15,8 @@ namespace cascade::cli {
 namespace {
 
 constexpr std::string_view weight_suffix = ".weight";
-constexpr int64_t most_logits = int64_t{ 128 } << 20U; // of a pass: all tokens have some, or the last layer would skip them
+constexpr int64_t most_logits = int64_t{ 128 }
+                                << 20U; // of a pass: all tokens have some, or the last layer would skip them
 constexpr int64_t least_batch = 32;
 
 int64_t batch_for(const llama_model * model, int64_t window) {
@@ -42,7 +43,8 @@ std::string stem_of(const ggml_tensor * weight) {
 } // namespace
 
 LinearInputs::LinearInputs(llama_model * model, int64_t window, int threads) : most_tokens(batch_for(model, window)) {
-    constexpr const char * encoder_message = "a model with an encoder can't be calibrated: give one that only generates text";
+    constexpr const char * encoder_message =
+        "a model with an encoder can't be calibrated: give one that only generates text";
     if (llama_model_has_encoder(model)) {
         throw std::runtime_error(encoder_message);
     }
@@ -154,8 +156,9 @@ int LinearInputs::decode(std::span<const llama_token> tokens, int64_t first, boo
     if (mode == Mode::look) {
         log_nothing(); // it will call our stopping it a failure
     }
-    const int result = llama_decode(context.get(), { static_cast<int32_t>(tokens.size()), copy.data(), nullptr,
-                                                     positions.data(), counts.data(), sequences.data(), outputs.data() });
+    const int result =
+        llama_decode(context.get(), { static_cast<int32_t>(tokens.size()), copy.data(), nullptr, positions.data(),
+                                      counts.data(), sequences.data(), outputs.data() });
     log_errors_only();
     if (failure != nullptr) {
         std::rethrow_exception(failure);

@@ -42,7 +42,8 @@ class LinearInputs {
     bool run(std::span<const llama_token> tokens, int64_t first, const std::vector<bool> & wanted,
              const Listener & listener);
 
-    // The same with nobody listening and the last token's logits, as a prompt is read, in seconds; negative: interrupted.
+    // The same with nobody listening and the last token's logits, as a prompt is read, in seconds; negative:
+    // interrupted.
     double run_bare(std::span<const llama_token> tokens, int64_t first);
 
   private:

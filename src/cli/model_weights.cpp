@@ -19,10 +19,11 @@ ModelWeights::ModelWeights(const llama_model * model, const std::string & path) 
         for (int64_t i = 0; i < gguf_get_n_tensors(file.get()); i++) {
             const int64_t * sides = gguf_get_tensor_ne(file.get(), i);
             if (sides[2] == 1 && sides[3] == 1) {
-                places[gguf_get_tensor_name(file.get(), i)] = {
-                    files.size() - 1, gguf_get_data_offset(file.get()) + gguf_get_tensor_offset(file.get(), i),
-                    gguf_get_tensor_type(file.get(), i), { sides[0], sides[1] }
-                };
+                places[gguf_get_tensor_name(file.get(), i)] = { files.size() - 1,
+                                                                gguf_get_data_offset(file.get()) +
+                                                                    gguf_get_tensor_offset(file.get(), i),
+                                                                gguf_get_tensor_type(file.get(), i),
+                                                                { sides[0], sides[1] } };
             }
         }
     }

@@ -5,6 +5,7 @@
 #include "cli/sha256.h"
 #include "cli/tune_run.h"
 #include "report/tune_report.h"
+#include "sidecar/write_subspaces.h"
 
 #include <algorithm>
 #include <CLI/Config.hpp>
@@ -137,7 +138,7 @@ void run(const Flags & flags) {
         throw std::runtime_error(fmt::format("no epsilon keeps the promise on this text{}",
                                              options.f32 ? "" : ": where weights are quantised, try --f32"));
     }
-    if (!sidecar::save(sidecar, path)) {
+    if (!sidecar::save_beside_subspaces(sidecar, path)) {
         throw std::runtime_error("can't write '" + path + "': give another place with --sidecar");
     }
     const nlohmann::json json = json_of(options, path, result);

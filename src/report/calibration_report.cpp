@@ -82,7 +82,8 @@ std::string energy_cell(const json & row, int64_t k) {
 }
 
 std::string kinds_table(const json & kinds) {
-    Table table({ "input", "width", "k", "energy", "median r/x", "gate passes", "in the basis below", "updates saved" });
+    Table table(
+        { "input", "width", "k", "energy", "median r/x", "gate passes", "in the basis below", "updates saved" });
     for (const json & kind : kinds) {
         table.add({ kind.at("kind").get<std::string>(), cell(kind, "width", 0), cell(kind, "k", 0),
                     cell(kind, "energy", 4), cell(kind, "held_out_median", 3), percent(kind, "held_out_passing"),
@@ -105,9 +106,9 @@ std::string layers_table(const json & rows) {
             cells.push_back(energy_cell(row, k));
         }
         cells.push_back(energy_cell(row, row.at("width").get<int64_t>() / 2));
-        cells.insert(cells.end(), { cell(row, "energy", 4), cell(row, "held_out_median", 3),
-                                    percent(row, "held_out_passing"), percent(row, "inherited_energy"),
-                                    cell(row, "updates", 0) });
+        cells.insert(cells.end(),
+                     { cell(row, "energy", 4), cell(row, "held_out_median", 3), percent(row, "held_out_passing"),
+                       percent(row, "inherited_energy"), cell(row, "updates", 0) });
         table.add(std::move(cells));
     }
     return table.text();
@@ -154,22 +155,25 @@ json calibration_json(const CalibrationInfo & info, const std::vector<Calibrated
 
 std::string calibration_table(const json & calibration) {
     const json & seconds = calibration.at("seconds");
-    return fmt::format(
-        "{}\n{}\n- Energy: share of the calibration text's; r is what of an input x lies outside its basis, on held-out tokens; the gate "
-        "passes where |r| <= {} |x|.\n"
-        "- In the basis below: share of the energy within the basis of the layer before; updates: own directions further "
-        "than {} from its span.\n"
-        "- {} tokens in windows of {}, {} over the text. Seconds: prefill {}, moments {}, eigenproblems {}, held-out {}, images {}; "
-        "bare prefill {}, ratio without eigenproblems {}.\n"
-        "- Written to {} ({:.1f} MB).\n",
-        kinds_table(calibration.at("kinds")), layers_table(calibration.at("inputs")), cell(calibration, "gate", 2),
-        cell(calibration, "inherit_tolerance", 2), calibration.at("tokens").get<int64_t>(),
-        calibration.at("window").get<int64_t>(),
-        calibration.at("passes_over_text") == 1 ? "one pass" : cell(calibration, "passes_over_text", 0) + " passes",
-        cell(seconds, "prefill", 1), cell(seconds, "moments", 1), cell(seconds, "eigenproblems", 1),
-        cell(seconds, "held_out", 1), cell(seconds, "images", 1), cell(seconds, "bare_prefill", 1),
-        cell(calibration, "ratio_to_bare_prefill", 2), calibration.at("sidecar").get<std::string>(),
-        calibration.at("sidecar_bytes").get<double>() / 1e6);
+    return fmt::format("{}\n{}\n- Energy: share of the calibration text's; r is what of an input x lies outside its "
+                       "basis, on held-out tokens; the gate "
+                       "passes where |r| <= {} |x|.\n"
+                       "- In the basis below: share of the energy within the basis of the layer before; updates: own "
+                       "directions further "
+                       "than {} from its span.\n"
+                       "- {} tokens in windows of {}, {} over the text. Seconds: prefill {}, moments {}, eigenproblems "
+                       "{}, held-out {}, images {}; "
+                       "bare prefill {}, ratio without eigenproblems {}.\n"
+                       "- Written to {} ({:.1f} MB).\n",
+                       kinds_table(calibration.at("kinds")), layers_table(calibration.at("inputs")),
+                       cell(calibration, "gate", 2), cell(calibration, "inherit_tolerance", 2),
+                       calibration.at("tokens").get<int64_t>(), calibration.at("window").get<int64_t>(),
+                       calibration.at("passes_over_text") == 1 ? "one pass"
+                                                               : cell(calibration, "passes_over_text", 0) + " passes",
+                       cell(seconds, "prefill", 1), cell(seconds, "moments", 1), cell(seconds, "eigenproblems", 1),
+                       cell(seconds, "held_out", 1), cell(seconds, "images", 1), cell(seconds, "bare_prefill", 1),
+                       cell(calibration, "ratio_to_bare_prefill", 2), calibration.at("sidecar").get<std::string>(),
+                       calibration.at("sidecar_bytes").get<double>() / 1e6);
 }
 
 } // namespace cascade::report

@@ -42,10 +42,10 @@ struct CalibratedRow {
     int layer = 0;
     int64_t width = 0;
     int64_t k = 0;
-    int64_t maps = 0;                             // that read it
+    int64_t maps = 0;                              // that read it
     std::vector<std::pair<int64_t, double>> curve; // energy by k
-    double energy = 0.0;                          // at its own k
-    double held_out_median = 0.0;                 // not a number where not measured
+    double energy = 0.0;                           // at its own k
+    double held_out_median = 0.0;                  // not a number where not measured
     double held_out_passing = 0.0;
     double inherited_energy = -1.0; // below 0: it is the first of its kind
     int64_t updates = 0;

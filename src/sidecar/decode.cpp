@@ -88,7 +88,7 @@ Head decode_head(const Gguf & file) {
     head.sidecar = std::move(loaded.sidecar);
     head.complaint = std::move(loaded.complaint);
     if (head.sidecar) {
-        head.complaint = decode_subspaces(file, values, head);
+        head.complaint = decode_subspaces(file, values, *head.sidecar, head);
     }
     if (!head.complaint.empty()) {
         head.sidecar.reset();

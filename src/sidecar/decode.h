@@ -13,8 +13,8 @@ struct Head {
     std::optional<Sidecar> sidecar; // none: there is a complaint
     std::string complaint;
     Calibration calibration;
-    std::vector<Subspace> subspaces; // their views' data are offsets in the file still, see `offsets`
-    std::vector<uint64_t> offsets;   // of the tensors, in the file's order
+    std::vector<Subspace> subspaces; // their views have no data yet
+    std::vector<uint64_t> offsets;   // of the tensors in the file, in its order
     uint64_t data_checksum = 0;
 };
 
@@ -22,7 +22,8 @@ Head decode_head(const Gguf & file);
 
 // The parts of it.
 Loaded decode_sidecar(Values & values);
-std::string decode_subspaces(const Gguf & file, Values & values, Head & head); // a complaint
+// Into `head`; a complaint, or nothing.
+std::string decode_subspaces(const Gguf & file, Values & values, const Sidecar & sidecar, Head & head);
 
 // Without letters that a terminal would obey.
 bool is_plain(std::string_view text);

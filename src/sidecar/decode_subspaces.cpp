@@ -150,7 +150,7 @@ SubspaceValues read_values(Values & values) {
 
 } // namespace
 
-std::string decode_subspaces(const Gguf & file, Values & values, Head & head) {
+std::string decode_subspaces(const Gguf & file, Values & values, const Sidecar & sidecar, Head & head) {
     if (!values.has(key::subspace_version)) {
         return file.tensors.empty() ? "" : "has tensors, but doesn't say what they are";
     }
@@ -162,13 +162,13 @@ std::string decode_subspaces(const Gguf & file, Values & values, Head & head) {
     if (!values.missed().empty()) {
         return "lacks " + values.missed() + ", or has it as something else";
     }
-    if (const char * bad = group_tensors(file, head.sidecar->fingerprints.size(), head.subspaces)) {
+    if (const char * bad = group_tensors(file, sidecar.fingerprints.size(), head.subspaces)) {
         return bad;
     }
     if (!is_plain(read.calibration.text) || !is_plain(read.calibration.date) || !take_figures(read, head.subspaces)) {
         return impossible;
     }
-    if (checksum != checksum_of(read, file.tensors, head.sidecar->model_sha256)) {
+    if (checksum != checksum_of(read, file.tensors, sidecar.model_sha256)) {
         return "is damaged: its checksum is another one";
     }
     head.calibration = read.calibration;

@@ -41,8 +41,7 @@ OnDisk::OnDisk(const std::string & path) {
 bool OnDisk::read(std::span<std::byte> to) {
     file.clear();
     file.seekg(0);
-    return static_cast<bool>(
-        file.read(reinterpret_cast<char *>(to.data()), static_cast<std::streamsize>(to.size())));
+    return static_cast<bool>(file.read(reinterpret_cast<char *>(to.data()), static_cast<std::streamsize>(to.size())));
 }
 
 std::vector<std::byte> OnDisk::head() {

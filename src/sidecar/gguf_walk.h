@@ -37,7 +37,7 @@ struct Gguf {
     std::vector<GgufValue> values;
     std::vector<GgufTensor> tensors; // one behind the other in the file, as they are listed here
     uint64_t data_begin = 0;
-    uint64_t data_end = 0; // the file's
+    uint64_t data_end = 0;            // the file's
     const char * objection = nullptr; // why it is no such file; nullptr: it is
     bool needs_more = false;          // it may be one, but the head ends too early
 };

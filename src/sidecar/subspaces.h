@@ -1,10 +1,10 @@
-// The subspaces of a sidecar: for each input that linear maps of a layer share, a basis V of its leading directions, and
-// for each of those maps the image W V, so that W x = (W V) g + W r where g = V^T x and x = V g + r.
+// The subspaces of a sidecar: for each input that linear maps of a layer share, a basis V of its leading directions,
+// and for each of those maps the image W V, so that W x = (W V) g + W r where g = V^T x and x = V g + r.
 //
-// In the file each input is a tensor "blk.3.attn_q.basis", named after the first weight that reads it, and behind it one
-// tensor "blk.3.attn_q.image" for each weight. A file is read into memory once, and nothing of it is used before all of
-// it is checked: what was checked can't change afterwards, and a file that is cut while in use harms nobody, as it would
-// if it were mapped. docs/plugin.md has the format.
+// In the file each input is a tensor "blk.3.attn_q.basis", named after the first weight that reads it, and behind it
+// one tensor "blk.3.attn_q.image" for each weight. A file is read into memory once, and nothing of it is used before
+// all of it is checked: what was checked can't change afterwards, and a file that is cut while in use harms nobody, as
+// it would if it were mapped. docs/plugin.md has the format.
 #pragma once
 
 #include "sidecar/sidecar.h"
@@ -46,8 +46,8 @@ struct EnergyPoint {
 struct SubspaceFigures {
     std::array<EnergyPoint, curve_points> curve; // k grows; points that aren't there come last
     float residual_energy = 0.0F;                // share of the calibration text's energy outside the basis
-    float held_out_median = 0.0F;                // of ||r|| / ||x|| over tokens that were not calibrated on
-    float held_out_passing = 0.0F;               // share of those with ||r|| / ||x|| <= 0.05
+    float held_out_median = 0.0F;  // of ||r|| / ||x|| over tokens that were not calibrated on; 1: none were held out
+    float held_out_passing = 0.0F; // share of those with ||r|| / ||x|| <= 0.05
 
     bool operator==(const SubspaceFigures &) const = default;
 };
@@ -58,7 +58,7 @@ struct Subspace {
     uint32_t width = 0;
     uint32_t k = 0;
     SubspaceFigures figures;
-    TensorView basis; // { width, k }: a row for each direction, all of unit length; f32 or f16
+    TensorView basis;          // { width, k }: a row for each direction, all of unit length; f32 or f16
     std::vector<Image> images; // in the file's order; the first is the input's namesake
 };
 
@@ -75,7 +75,9 @@ struct Calibration {
 // Owns what the views point to.
 class SubspaceFile {
   public:
-    const Sidecar & sidecar() const { return binding; } // tuning (empty where not tuned), SHA-256, fingerprints by layer
+    const Sidecar & sidecar() const {
+        return binding;
+    } // tuning (empty where not tuned), SHA-256, fingerprints by layer
     const Calibration & calibration() const { return made; }
     std::span<const Subspace> subspaces() const { return all; } // in the file's order; may be none
 

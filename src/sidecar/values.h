@@ -6,7 +6,6 @@
 #include "gguf.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -31,9 +30,7 @@ class Values {
             return {};
         }
         std::vector<Number> numbers(value->count);
-        if (!numbers.empty()) {
-            std::memcpy(numbers.data(), value->data.data(), value->data.size());
-        }
+        value->data.copy(reinterpret_cast<char *>(numbers.data()), value->data.size());
         return numbers;
     }
     bool has(const std::string & name) const { return position(name) != file.values.end(); }
@@ -45,7 +42,7 @@ class Values {
         const GgufValue * value = find(name, type, false);
         Number result = 0;
         if (value != nullptr) {
-            std::memcpy(&result, value->data.data(), sizeof(Number));
+            value->data.copy(reinterpret_cast<char *>(&result), sizeof(Number));
         }
         return result;
     }

@@ -163,6 +163,24 @@ bool SubspaceWriter::finish() {
     return finished;
 }
 
+bool save_beside_subspaces(const Sidecar & sidecar, const std::string & path) {
+    const Opened there = open_subspaces(path);
+    const bool same = there.file && !there.file->subspaces().empty() &&
+                      there.file->sidecar().model_sha256 == sidecar.model_sha256 &&
+                      there.file->sidecar().fingerprints == sidecar.fingerprints;
+    if (!same) {
+        return save(sidecar, path);
+    }
+    SubspaceWriter writer(path, sidecar, there.file->calibration(), there.file->subspaces());
+    for (const Subspace & subspace : there.file->subspaces()) {
+        writer.add({ subspace.basis.data, subspace.basis.size });
+        for (const Image & image : subspace.images) {
+            writer.add({ image.tensor.data, image.tensor.size });
+        }
+    }
+    return writer.finish();
+}
+
 std::vector<std::byte> encode(const Sidecar & sidecar, const Calibration & calibration,
                               std::span<const Subspace> subspaces) {
     std::vector<std::byte> data;

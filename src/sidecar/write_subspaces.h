@@ -51,6 +51,9 @@ class SubspaceWriter {
     bool finished = false;
 };
 
+// Like save (sidecar.h); subspaces that a file in this place has for the same model stay.
+bool save_beside_subspaces(const Sidecar & sidecar, const std::string & path);
+
 // The same in memory, for subspaces whose views have their data.
 std::vector<std::byte> encode(const Sidecar & sidecar, const Calibration & calibration,
                               std::span<const Subspace> subspaces);

@@ -41,8 +41,8 @@ Basis decomposed_whole(const SecondMoments & moments) {
 void fix_signs(Basis & basis) {
     for (int64_t k = 0; k < basis.count(); k++) {
         const auto row = basis.vectors.begin() + (k * basis.width);
-        const auto largest = std::max_element(row, row + basis.width,
-                                              [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+        const auto largest =
+            std::max_element(row, row + basis.width, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
         if (*largest < 0.0F) {
             std::transform(row, row + basis.width, row, [](float value) { return -value; });
         }
@@ -59,8 +59,8 @@ bool is_solved_whole(int64_t width, int64_t block, const BasisOptions & options)
 
 int64_t in_blocks(int64_t count, int64_t width, const BasisOptions & options) {
     const int64_t most = width / options.multiple_of;
-    const int64_t blocks = options.energy > 0.0 ? (count + options.multiple_of - 1) / options.multiple_of
-                                                : count / options.multiple_of;
+    const int64_t blocks =
+        options.energy > 0.0 ? (count + options.multiple_of - 1) / options.multiple_of : count / options.multiple_of;
     return std::clamp<int64_t>(blocks, 1, std::max<int64_t>(most, 1)) * options.multiple_of;
 }
 
@@ -119,9 +119,8 @@ size_t basis_bytes(int64_t width, const BasisOptions & options) {
     const int64_t wanted = options.energy > 0.0 ? width / 2 : std::min(options.vectors, width);
     const int64_t block = block_size(width, wanted, options);
     const auto side = static_cast<size_t>(width);
-    return is_solved_whole(width, block, options)
-               ? side * side * (3 * sizeof(double) + sizeof(float))
-               : side * sizeof(float) * (side + (4 * static_cast<size_t>(block)));
+    return is_solved_whole(width, block, options) ? side * side * (3 * sizeof(double) + sizeof(float))
+                                                  : side * sizeof(float) * (side + (4 * static_cast<size_t>(block)));
 }
 
 Basis leading_basis(const SecondMoments & moments, const BasisOptions & options, Team & team) {

@@ -18,10 +18,10 @@ namespace cascade::subspace {
 
 struct Basis {
     int64_t width = 0;
-    double trace = 0.0;          // of the moments: all the energy
-    std::vector<double> values;  // leading eigenvalues, largest first; at least as many as vectors
-    std::vector<float> vectors;  // one row of `width` for each, orthonormal, its largest entry positive
-    bool by_blocks = false;      // not decomposed whole
+    double trace = 0.0;         // of the moments: all the energy
+    std::vector<double> values; // leading eigenvalues, largest first; at least as many as vectors
+    std::vector<float> vectors; // one row of `width` for each, orthonormal, its largest entry positive
+    bool by_blocks = false;     // not decomposed whole
 
     int64_t count() const { return width > 0 ? static_cast<int64_t>(vectors.size()) / width : 0; }
     MatrixView view() const { return { vectors.data(), count(), width, width }; }
@@ -36,8 +36,8 @@ struct Basis {
 
 struct BasisOptions {
     int64_t vectors = 256;
-    double energy = 0.0;   // above 0: as many vectors as hold it instead, half the width at most
-    int64_t values = 512;  // known at least, where the width allows
+    double energy = 0.0;       // above 0: as many vectors as hold it instead, half the width at most
+    int64_t values = 512;      // known at least, where the width allows
     int64_t whole_up_to = 640; // widths decomposed by the library at once
     int64_t multiple_of = 1;   // of vectors: for images in blocks; rounded up for an energy, down otherwise
 };
@@ -50,8 +50,8 @@ Basis leading_basis(const SecondMoments & moments, const BasisOptions & options,
 
 // How a basis does for another layer's inputs.
 struct Inheritance {
-    double energy = 0.0;  // share of the other's trace within the span
-    int64_t updates = 0;  // of the other's own vectors, those further than the tolerance from the span
+    double energy = 0.0; // share of the other's trace within the span
+    int64_t updates = 0; // of the other's own vectors, those further than the tolerance from the span
 };
 Inheritance inherit(const Basis & from, const SecondMoments & other, const Basis & other_basis, double tolerance,
                     Team & team);

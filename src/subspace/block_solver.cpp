@@ -15,9 +15,9 @@ namespace {
 
 using Small = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr int powers = 4;       // in a round
+constexpr int powers = 4; // in a round
 constexpr int most_rounds = 10;
-constexpr double enough = 1e-5; // of the trace: a round that gains less is the last
+constexpr double enough = 1e-5;      // of the trace: a round that gains less is the last
 constexpr double least_pivot = 3e-3; // of a Cholesky factor: below it rounding in floats would be seen
 
 class Solver {
@@ -98,8 +98,8 @@ class Solver {
         }
     }
 
-    // By the Gram matrix's Cholesky factor, which rounding forgives unless vectors are almost the same; then, and always
-    // right, by the library's reflections. A second time makes it exact.
+    // By the Gram matrix's Cholesky factor, which rounding forgives unless vectors are almost the same; then, and
+    // always right, by the library's reflections. A second time makes it exact.
     void orthonormalise(int times) {
         to_unit_length();
         for (int i = 0; i < times; i++) {
@@ -108,8 +108,7 @@ class Solver {
                 by_reflections();
                 return;
             }
-            const Eigen::MatrixXd inverse =
-                factor.matrixU().solve(Eigen::MatrixXd::Identity(size, size));
+            const Eigen::MatrixXd inverse = factor.matrixU().solve(Eigen::MatrixXd::Identity(size, size));
             transform(block, inverse);
         }
     }
@@ -143,7 +142,7 @@ class Solver {
     std::vector<float> matrix;
     std::vector<float> block;
     std::vector<float> image; // the matrix's product with the block
-    std::vector<double> ritz;  // values, largest first
+    std::vector<double> ritz; // values, largest first
 };
 
 } // namespace

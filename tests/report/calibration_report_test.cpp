@@ -46,9 +46,9 @@ CalibratedRow row(const std::string & kind, int layer, double inherited, int64_t
 }
 
 TEST(CalibrationReport, HasMeansByKindAndTheRatioWithoutEigenproblems) {
-    const nlohmann::json json = calibration_json(
-        info(), { row("attn_q", 0, -1.0, 0), row("ffn_down", 0, -1.0, 0), row("attn_q", 1, 0.8, 48),
-                  row("ffn_down", 1, 0.1, 64), row("attn_q", 2, 0.6, 16) });
+    const nlohmann::json json =
+        calibration_json(info(), { row("attn_q", 0, -1.0, 0), row("ffn_down", 0, -1.0, 0), row("attn_q", 1, 0.8, 48),
+                                   row("ffn_down", 1, 0.1, 64), row("attn_q", 2, 0.6, 16) });
     EXPECT_EQ(json.at("kind"), "calibration");
     EXPECT_DOUBLE_EQ(json.at("ratio_to_bare_prefill"), 2.5);
     ASSERT_EQ(json.at("kinds").size(), 2U);
@@ -68,7 +68,8 @@ TEST(CalibrationReport, TableShowsWhatIsKnownAndNoMore) {
     const nlohmann::json json = calibration_json(unmeasured, { one });
     EXPECT_TRUE(json.at("ratio_to_bare_prefill").is_null());
     const std::string table = calibration_table(json);
-    EXPECT_NE(table.find("| attn_q | 0     | 1024  | 64 | 0.5000 | 0.7500 | -     | 0.9875 | 0.9875 |"), std::string::npos)
+    EXPECT_NE(table.find("| attn_q | 0     | 1024  | 64 | 0.5000 | 0.7500 | -     | 0.9875 | 0.9875 |"),
+              std::string::npos)
         << table;
     EXPECT_NE(table.find("one pass over the text"), std::string::npos) << table;
     EXPECT_EQ(table.find("nan"), std::string::npos) << table;

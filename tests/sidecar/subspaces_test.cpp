@@ -293,9 +293,9 @@ TEST(Subspaces, OfAnotherVersionOrWithoutTheirValuesAreRefused) {
     expect_refused(rewritten([](gguf_context * f) { gguf_remove_key(f, key::subspace_version); }), "none",
                    "doesn't say");
     expect_refused(rewritten([](gguf_context * f) { gguf_set_val_str(f, key::subspace_version, "1"); }), "as text");
-    expect_refused(rewritten([](gguf_context * f) { gguf_set_val_str(f, key::model_sha256,
-                                                                    std::string(64, 'b').c_str()); }),
-                   "for another model", "checksum");
+    expect_refused(
+        rewritten([](gguf_context * f) { gguf_set_val_str(f, key::model_sha256, std::string(64, 'b').c_str()); }),
+        "for another model", "checksum");
     for (const char * name : { key::subspace_checksum, key::data_checksum, key::subspace_text, key::subspace_date,
                                key::subspace_context, key::subspace_tokens, key::curve_counts, key::curve_energies,
                                key::residual_energies, key::held_out_medians, key::held_out_passing }) {
@@ -304,9 +304,8 @@ TEST(Subspaces, OfAnotherVersionOrWithoutTheirValuesAreRefused) {
     }
     const float floats[] = { 0.1F, 0.2F, 0.3F };
     for (const char * name : { key::residual_energies, key::held_out_medians, key::held_out_passing }) {
-        expect_refused(
-            rewritten([&](gguf_context * f) { gguf_set_arr_data(f, name, GGUF_TYPE_FLOAT32, floats, 3); }), name,
-            "no sidecar can have");
+        expect_refused(rewritten([&](gguf_context * f) { gguf_set_arr_data(f, name, GGUF_TYPE_FLOAT32, floats, 3); }),
+                       name, "no sidecar can have");
     }
 }
 
@@ -342,6 +341,22 @@ TEST_F(SubspacesOnDisk, AreWrittenPieceByPieceAsTheyAreInMemory) {
     const Loaded loaded = load(path);
     ASSERT_TRUE(loaded.sidecar) << loaded.complaint;
     EXPECT_EQ(*loaded.sidecar, made.binding);
+}
+
+TEST_F(SubspacesOnDisk, StayWhereTheSameModelIsTuned) {
+    MadeSubspaces made;
+    SubspaceWriter writer(path, made.binding, made.calibration, made.subspaces);
+    add_all(writer, made);
+    ASSERT_TRUE(writer.finish());
+    made.binding.near.epsilons[0] = 0.5F;
+    ASSERT_TRUE(save_beside_subspaces(made.binding, path));
+    const Opened opened = open_subspaces(path);
+    ASSERT_TRUE(opened.file) << opened.complaint;
+    expect_same(*opened.file, made);
+    made.binding.fingerprints[0]++;
+    ASSERT_TRUE(save_beside_subspaces(made.binding, path));
+    ASSERT_TRUE(open_subspaces(path).file);
+    EXPECT_TRUE(open_subspaces(path).file->subspaces().empty()) << "of another model";
 }
 
 TEST_F(SubspacesOnDisk, LeaveNothingWhereNotAllIsThere) {

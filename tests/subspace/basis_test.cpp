@@ -88,16 +88,14 @@ TEST_P(Spectra, HoldAllThatSoManyDirectionsCan) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Spectra,
-                         testing::Values(Case{ "narrow", 40, 10, 12, 0.8F, 0.1F },
-                                         Case{ "all of it", 50, 50, 20, 0.8F, 0.1F },
-                                         Case{ "falls fast", 300, 32, 64, 0.7F, 0.01F },
-                                         Case{ "falls slowly", 300, 48, 200, 0.99F, 0.3F },
-                                         Case{ "nothing but noise", 250, 40, 0, 1.0F, 1.0F },
-                                         Case{ "exactly low rank", 260, 40, 12, 0.9F, 0.0F },
-                                         Case{ "one huge direction", 300, 40, 80, 0.05F, 0.02F },
-                                         Case{ "wide", 700, 96, 150, 0.97F, 0.1F },
-                                         Case{ "more than half, whole", 200, 120, 100, 0.95F, 0.1F }));
+INSTANTIATE_TEST_SUITE_P(
+    All, Spectra,
+    testing::Values(Case{ "narrow", 40, 10, 12, 0.8F, 0.1F }, Case{ "all of it", 50, 50, 20, 0.8F, 0.1F },
+                    Case{ "falls fast", 300, 32, 64, 0.7F, 0.01F }, Case{ "falls slowly", 300, 48, 200, 0.99F, 0.3F },
+                    Case{ "nothing but noise", 250, 40, 0, 1.0F, 1.0F },
+                    Case{ "exactly low rank", 260, 40, 12, 0.9F, 0.0F },
+                    Case{ "one huge direction", 300, 40, 80, 0.05F, 0.02F }, Case{ "wide", 700, 96, 150, 0.97F, 0.1F },
+                    Case{ "more than half, whole", 200, 120, 100, 0.95F, 0.1F }));
 
 TEST(Basis, IsTheSameEachTimeAndWithAnyTeam) {
     const Rows rows = inputs(500, 320, 100, 0.95F, 0.1F, 5);

@@ -39,7 +39,8 @@ TEST(Products, AreSumsOverRandomShapes) {
         multiply(a.view(), transposed, b.view(), out.data(), team);
         for (int64_t i = 0; i < m; i++) {
             for (int64_t j = 0; j < n; j++) {
-                ASSERT_NEAR(out[static_cast<size_t>((i * n) + j)], plain_product(a, transposed, b, i, j), allowed(depth))
+                ASSERT_NEAR(out[static_cast<size_t>((i * n) + j)], plain_product(a, transposed, b, i, j),
+                            allowed(depth))
                     << m << " x " << depth << " x " << n << " at " << i << ", " << j;
             }
         }
