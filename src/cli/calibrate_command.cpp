@@ -1,6 +1,7 @@
 // cascade calibrate: bases of linear maps' inputs and the weights' images on them, in a sidecar file.
 #include "cli/calibrate_run.h"
 #include "cli/calibration_images.h"
+#include "cli/calibration_verdict.h"
 #include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/engine.h"
@@ -117,6 +118,9 @@ void run(const Flags & flags) {
         throw CLI::RuntimeError(130);
     }
     write_result(flags.file, text_of(flags.report, json_of(options, result)));
+    if (const std::string verdict = calibration_verdict(options.model, options.sidecar); !verdict.empty()) {
+        fmt::print(stderr, "cascade: {}\n", verdict);
+    }
 }
 
 void add_flags(CLI::App & command, Flags & flags) {
@@ -141,6 +145,10 @@ void add_flags(CLI::App & command, Flags & flags) {
     command.add_option("-c,--ctx-size", flags.run.length, "tokens of a window")
         ->check(CLI::Range(int64_t{ 64 }, int64_t{ 1 } << 24U))
         ->capture_default_str();
+    command
+        .add_option("--inputs", flags.run.inputs,
+                    "only these, named after the first map that reads them: attn_q,ffn_gate")
+        ->delimiter(',');
     command.add_option("-t,--threads", flags.run.threads, "threads; 0: all")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();

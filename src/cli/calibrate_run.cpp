@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
 
 namespace cascade::cli {
@@ -30,17 +31,17 @@ constexpr double most_of_time_saving = 0.05;
 constexpr int64_t widest_side_by_side = 4096;
 
 std::string settings_of(const CalibrateOptions & options) {
-    return fmt::format("{}\n{}\n{} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text),
+    return fmt::format("{}\n{}\n{} {} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text),
                        options.k, options.energy, options.tokens, options.length, options.memory, options.threads,
-                       ggml_blck_size(options.type));
+                       ggml_blck_size(options.type), fmt::join(options.inputs, ","));
 }
 
 class Run {
   public:
     explicit Run(const CalibrateOptions & some_options)
         : options(some_options), fingerprints(fingerprints_of(options.model)), model(load_model(options.model, true)),
-          text(model.get(), options.text), stream(model.get(), options.length, options.threads), team(options.threads),
-          kept(settings_of(options), options.resume) {
+          text(model.get(), options.text), stream(model.get(), options.length, options.threads, options.inputs),
+          team(options.threads), kept(settings_of(options), options.resume) {
         choose_windows();
         choose_groups();
     }

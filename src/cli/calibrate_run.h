@@ -18,9 +18,10 @@ struct CalibrateOptions {
     int64_t k = 256;
     double energy = 0.0; // above 0: k for so much of it instead
     int64_t tokens = 16384;
-    int64_t length = 2048;          // of a window
-    ggml_type type = GGML_TYPE_F16; // of images
-    double memory = 4.0;            // GiB for moments and what their eigenproblems need
+    int64_t length = 2048;           // of a window
+    ggml_type type = GGML_TYPE_F16;  // of images
+    double memory = 4.0;             // GiB for moments and what their eigenproblems need
+    std::vector<std::string> inputs; // by the first map that reads them: "attn_q"; none: all
     int threads = 1;
     bool resume = false;
 };

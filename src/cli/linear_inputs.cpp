@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -42,7 +43,8 @@ std::string stem_of(const ggml_tensor * weight) {
 
 } // namespace
 
-LinearInputs::LinearInputs(llama_model * model, int64_t window, int threads) : most_tokens(batch_for(model, window)) {
+LinearInputs::LinearInputs(llama_model * model, int64_t window, int threads, const std::vector<std::string> & kinds)
+    : most_tokens(batch_for(model, window)) {
     constexpr const char * encoder_message =
         "a model with an encoder can't be calibrated: give one that only generates text";
     if (llama_model_has_encoder(model)) {
@@ -66,20 +68,28 @@ LinearInputs::LinearInputs(llama_model * model, int64_t window, int threads) : m
     if (llama_get_memory(context.get()) == nullptr) {
         throw std::runtime_error(encoder_message);
     }
-    look_at_graph();
+    look_at_graph(kinds);
 }
 
-void LinearInputs::look_at_graph() {
+void LinearInputs::look_at_graph(const std::vector<std::string> & kinds) {
     const std::vector<llama_token> any(static_cast<size_t>(most_tokens), 0);
     nodes.clear(); // graphs of the engine's own warm-up, if any
     decode(any, 0, true);
+    constexpr size_t unwanted = std::numeric_limits<size_t>::max();
     std::map<int, size_t> by_group;
     for (const graph::Layer & layer : graph::read_graph(nodes).layers) {
         for (const graph::LinearSite & site : layer.linear) {
             if (!is_readable(site) || nodes[static_cast<size_t>(site.node)]->src[0] != site.weight) {
                 continue;
             }
+            const bool wanted_kind = kinds.empty() || std::find(kinds.begin(), kinds.end(), site.name) != kinds.end();
+            if (!wanted_kind && !by_group.contains(site.input_group)) {
+                by_group.emplace(site.input_group, unwanted);
+            }
             const auto [group, is_new] = by_group.try_emplace(site.input_group, inputs.size());
+            if (group->second == unwanted) {
+                continue;
+            }
             if (is_new) {
                 inputs.push_back({ stem_of(site.weight), site.name, layer.index, site.input->ne[0], {} });
                 by_weight.emplace(site.weight->name, group->second);
@@ -89,7 +99,9 @@ void LinearInputs::look_at_graph() {
     }
     nodes.clear();
     if (inputs.empty()) {
-        throw std::runtime_error("no linear map of this model is recognised: 'cascade graph' shows what is");
+        throw std::runtime_error(kinds.empty()
+                                     ? "no linear map of this model is recognised: 'cascade graph' shows what is"
+                                     : "the model has no such --inputs: give names of maps, such as attn_q,ffn_gate");
     }
 }
 

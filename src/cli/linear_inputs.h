@@ -29,8 +29,9 @@ class LinearInputs {
     // The rows live until it returns.
     using Listener = std::function<void(size_t input, const subspace::MatrixView & rows)>;
 
-    // `window`: most tokens of a sequence. Throws std::runtime_error with a message for a person.
-    LinearInputs(llama_model * model, int64_t window, int threads);
+    // `window`: most tokens of a sequence. `kinds`: of inputs, by name; none: all. Throws std::runtime_error with a
+    // message for a person.
+    LinearInputs(llama_model * model, int64_t window, int threads, const std::vector<std::string> & kinds = {});
 
     // Of layers; in the graph's order. Experts' weights and embeddings are none.
     const std::vector<SharedInput> & all() const { return inputs; }
@@ -49,7 +50,7 @@ class LinearInputs {
   private:
     static bool on_node(ggml_tensor * tensor, bool ask, void * self);
     static bool is_stopping(void * self);
-    void look_at_graph();
+    void look_at_graph(const std::vector<std::string> & kinds);
     const size_t * input_of(const ggml_tensor * node) const; // that this node is the first reader of; nullptr: none
     void hand_over(const ggml_tensor * node, size_t input);
     int decode(std::span<const llama_token> tokens, int64_t first, bool all_outputs);

@@ -27,9 +27,25 @@ nlohmann::json summary_in(const std::string & file) {
     return summary;
 }
 
+// In mode gated: tokens at linear inputs, those for which whole weights were read, and bytes of weights.
+Reads reads_of_weights(const nlohmann::json & inputs) {
+    Reads reads;
+    for (const auto & [kind, counts] : inputs.items()) {
+        reads.past += counts.value("tokens", 0.0);
+        reads.read += counts.value("tokens", 0.0) - counts.value("passed", 0.0);
+        reads.bytes += counts.value("bytes", 0.0);
+        reads.dense_bytes += counts.value("weight_bytes", 0.0);
+    }
+    return reads;
+}
+
 // What the plugin read so far.
 Reads reads_in(const std::string & file) {
-    const auto covers = summary_in(file).value("on_covers", nlohmann::json::object());
+    const nlohmann::json summary = summary_in(file);
+    if (summary.contains("subspaces")) {
+        return reads_of_weights(summary.at("subspaces"));
+    }
+    const auto covers = summary.value("on_covers", nlohmann::json::object());
     Reads reads;
     reads.past = covers.value("covered", 0.0);
     reads.read = covers.value("opened", 0.0) + covers.value("speakers", 0.0);

@@ -31,11 +31,13 @@ void split_tokens(const FloatRows & inputs, const FloatRows & coordinates, int64
                   GatedTokens & gated) {
     gated.passed.clear();
     gated.refused.clear();
+    constexpr double rounding = 1e-2; // a basis may be stored in 16 bits
     const double tolerated = static_cast<double>(epsilon) * epsilon;
     for (int64_t token = 0; token < tokens; token++) {
         const double whole = squared_length(inputs.row(token));
         const double inside = squared_length(coordinates.row(token));
-        const bool passes = epsilon > 0.0F && whole - inside <= tolerated * whole; // false for what isn't a number
+        // false for what isn't a number
+        const bool passes = epsilon > 0.0F && whole - inside <= tolerated * whole && inside <= (1.0 + rounding) * whole;
         (passes ? gated.passed : gated.refused).push_back(static_cast<int32_t>(token));
     }
 }

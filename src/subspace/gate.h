@@ -30,7 +30,8 @@ struct FloatRows {
 double squared_length(std::span<const float> values);
 
 // A token passes where ||r|| <= epsilon ||x||. The residual r = x - V g is never formed: with orthonormal directions
-// ||r||^2 = ||x||^2 - ||g||^2. Nothing passes at epsilon 0, nor what isn't finite. Allocates nothing where `gated` has
+// ||r||^2 = ||x||^2 - ||g||^2. Nothing passes at epsilon 0, nor what isn't finite, nor
+// where ||g|| is longer than x: then the directions aren't orthonormal. Allocates nothing where `gated` has
 // room.
 void split_tokens(const FloatRows & inputs, const FloatRows & coordinates, int64_t tokens, float epsilon,
                   GatedTokens & gated);
