@@ -13,8 +13,8 @@
 namespace cascade::attend {
 
 // The gate's epsilon for query rows that choose together, by measurement (docs/method.md). Errors of many closed tokens
-// add up to more than their estimate says, so beyond `steady` covered tokens it falls with the root of their number. And
-// what one row of a group wants opened is opened for all: up to twice as much does for many rows as for a few.
+// add up to more than their estimate says, so beyond `steady` covered tokens it falls with the root of their number.
+// And what one row of a group wants opened is opened for all: up to twice as much does for many rows as for a few.
 inline float epsilon_for(float epsilon, int64_t covered, int64_t rows) {
     constexpr float steady = 2048.0F;
     constexpr float few = 12.0F;
