@@ -53,6 +53,7 @@ GatedInputs::GatedInputs(const ggml_cgraph & original, std::vector<Wanted> to_ga
         scratch.need(graph::scratch_floats(original, input.maps));
     }
     float * memory = scratch.get();
+    latest.resize(wanted.size());
     inputs.reserve(wanted.size());
     for (const Wanted & input : wanted) {
         inputs.push_back(std::make_unique<graph::GatedInput>(original, input.maps, memory));
@@ -70,8 +71,10 @@ std::vector<graph::Substitution> GatedInputs::substitutions() {
 }
 
 void GatedInputs::finish(SubspaceTotals & totals) {
+    // all of them first: counting may run out of memory
+    std::transform(inputs.begin(), inputs.end(), latest.begin(), [](const auto & input) { return input->finish(); });
     for (size_t i = 0; i < inputs.size(); i++) {
-        const graph::GatedInput::Counts counts = inputs[i]->finish();
+        const graph::GatedInput::Counts counts = latest[i];
         const auto tokens = static_cast<double>(counts.tokens);
         const auto passed = static_cast<double>(counts.passed);
         SubspaceCounts & total = totals[wanted[i].kind];

@@ -2,26 +2,17 @@
 // going through it pays.
 #pragma once
 
+#include "backend/subspace_counts.h"
 #include "cascade/settings.h"
 #include "graph/gated_input.h"
 #include "graph/shadow.h"
 #include "sidecar/subspaces.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace cascade::backend {
-
-// Of one kind of input ("attn_q": named after the first map that reads it), summed over layers.
-struct SubspaceCounts {
-    int64_t tokens = 0;
-    int64_t passed = 0;
-    double weight_bytes = 0.0; // that the maps alone would have read, a token at a time
-    double bytes = 0.0;        // that were read, counted alike
-};
-using SubspaceTotals = std::map<std::string, SubspaceCounts>;
 
 // All gated inputs of one graph.
 class GatedInputs {
@@ -46,6 +37,7 @@ class GatedInputs {
     std::vector<Wanted> wanted;
     graph::GatedScratch scratch;
     std::vector<std::unique_ptr<graph::GatedInput>> inputs;
+    std::vector<graph::GatedInput::Counts> latest; // by input
 };
 
 class LayerSubspaces {

@@ -81,11 +81,11 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
             say_once(Notice::fallback, "an attention of ours failed: the engine's own op computed it instead");
         }
     }
-    if (gated != nullptr) {
-        gated->finish(subspaces.counts());
-    }
     try {
-        stats.subspaces = gated != nullptr ? &subspaces : stats.subspaces;
+        if (gated != nullptr) {
+            gated->finish(subspaces.counts());
+            stats.subspaces = subspaces.counts();
+        }
         stats.index_bytes = indexes && stats.wanted() ? indexes->bytes() : 0;
         stats.computed(graph->n_nodes, shadow != nullptr, recognised);
     } catch (...) {

@@ -43,9 +43,9 @@ nlohmann::json audited(const attend::AuditSums & audit) {
              { "worst_of_bound", audit.worst_of_bound } };
 }
 
-nlohmann::json gated_through(const LayerSubspaces & subspaces) {
+nlohmann::json gated_through(const SubspaceTotals & totals) {
     nlohmann::json all = nlohmann::json::object();
-    for (const auto & [input, counts] : subspaces.counts()) {
+    for (const auto & [input, counts] : totals) {
         all[input] = { { "tokens", counts.tokens },
                        { "passed", counts.passed },
                        { "weight_bytes", counts.weight_bytes },
@@ -179,8 +179,8 @@ void Stats::write_summary() noexcept {
                                    { "layers_matched", sidecar.matched },
                                    { "layers_unmatched", sidecar.unmatched } };
         }
-        if (subspaces != nullptr) {
-            summary["subspaces"] = gated_through(*subspaces);
+        if (!subspaces.empty()) {
+            summary["subspaces"] = gated_through(subspaces);
         }
         write_line(settings.stats, summary);
     } catch (...) {

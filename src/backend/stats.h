@@ -4,7 +4,7 @@
 
 #include "attend/joint/audit.h"
 #include "attend/joint/phases.h"
-#include "backend/layer_subspaces.h"
+#include "backend/subspace_counts.h"
 #include "cascade/settings.h"
 #include "graph/model_graph.h"
 
@@ -49,9 +49,9 @@ class Stats {
     void computed(int nodes, bool rewritten, bool recognised);
 
     int64_t failures = 0;
-    const LayerSubspaces * subspaces = nullptr; // where linear maps went through them
-    SidecarReport sidecar;                      // where settings name one
-    attend::JointCounts joint;                  // what attention on covers read
+    SubspaceTotals subspaces;  // where linear maps went through them
+    SidecarReport sidecar;     // where settings name one
+    attend::JointCounts joint; // what attention on covers read
     attend::AuditSums audit;
     int64_t uncovered = 0;            // attentions of such a mode in which nothing was covered yet
     int64_t index_bytes = 0;          // of all indexes

@@ -13,10 +13,10 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/engine")]
+from checks import run_checks  # noqa: E402
 from programs import SKIP, Programs  # noqa: E402
 from summary import summaries_of  # noqa: E402
 
@@ -97,18 +97,9 @@ def main() -> int:
     if not args.model.exists():
         print(f"skipped: {args.model.name} is missing; scripts/get-models fetches it")
         return SKIP
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="gated-") as name:
         g = Gated(Programs(args.bin.resolve(), args.model.resolve()), pathlib.Path(name))
-        for check in CHECKS:
-            start = time.monotonic()
-            try:
-                said = "ok    " + f"{check.__name__}: {check(g)}"
-            except (AssertionError, subprocess.TimeoutExpired) as wrong:
-                failed += 1
-                said = f"FAIL  {check.__name__}: {wrong}"
-            print(f"{said}  ({time.monotonic() - start:.1f} s)", flush=True)
-    return 1 if failed else 0
+        return run_checks(CHECKS, g)
 
 
 if __name__ == "__main__":

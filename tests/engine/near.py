@@ -18,11 +18,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests/support")]
+from checks import run_checks  # noqa: E402
 from passkeys import text_with_keys  # noqa: E402
 from programs import SKIP, Programs  # noqa: E402
 from summary import contradictions, share, summaries_of  # noqa: E402
@@ -290,21 +290,10 @@ def main() -> int:
             return SKIP
     p = Programs(args.bin.resolve(), args.model.resolve())
     p.timeout = 900
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="near-") as name:
         tmp = pathlib.Path(name)
         t = Near(p, str(args.f32.resolve()), the_text(args.text, tmp), tmp, args.context, args.chunks)
-        for check in CHECKS:
-            if args.only not in check.__name__:
-                continue
-            start = time.monotonic()
-            try:
-                said = "ok    " + f"{check.__name__}: {check(t)}"
-            except (AssertionError, subprocess.TimeoutExpired) as wrong:
-                failed += 1
-                said = f"FAIL  {check.__name__}: {wrong}"
-            print(f"{said}  ({time.monotonic() - start:.1f} s)", flush=True)
-    return 1 if failed else 0
+        return run_checks(CHECKS, t, args.only)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/engine")]
+from checks import run_checks  # noqa: E402
 from programs import SKIP, Programs  # noqa: E402
 from summary import summaries_of  # noqa: E402
 
@@ -153,18 +154,9 @@ def main() -> int:
         if not model.exists():
             print(f"skipped: {model.name} is missing")
             return SKIP
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="tune-") as name:
         t = Tune(Programs(args.bin.resolve(), args.model.resolve()), args.f32.resolve(), pathlib.Path(name))
-        for part in PARTS:
-            start = time.monotonic()
-            try:
-                said = f"ok    {part.__name__}: {part(t)}"
-            except (AssertionError, subprocess.TimeoutExpired) as wrong:
-                failed += 1
-                said = f"FAIL  {part.__name__}: {wrong}"
-            print(f"{said}  ({time.monotonic() - start:.1f} s)", flush=True)
-    return 1 if failed else 0
+        return run_checks(PARTS, t)
 
 
 if __name__ == "__main__":
