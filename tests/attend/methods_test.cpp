@@ -31,8 +31,8 @@ void expect_refused(const std::string & text, const std::vector<std::string> & n
     }
 }
 
-const std::set<std::string> without_budget = { "exact", "fast",         "near",           "balanced",
-                                               "copy",  "copy-earlier", "representatives" };
+const std::set<std::string> without_budget = { "exact", "fast", "near",         "balanced",
+                                               "gated", "copy", "copy-earlier", "representatives" };
 
 // Who takes an option; and a value that is neither its default nor wrong.
 struct Known {
@@ -45,7 +45,7 @@ const std::map<std::string, Known> & known_options() {
                                                     "streaming",       "snapkv",       "blocks", "quest",
                                                     "sampled",         "random",       "oracle" };
     static const std::map<std::string, Known> known = {
-        { "eps", { "0.125", { "joint", "near", "balanced" } } },
+        { "eps", { "0.125", { "joint", "near", "balanced", "gated" } } },
         { "cover", { "0.75", { "joint", "refine" } } },
         { "bits", { "7", { "joint" } } },
         { "coordinates", { "12", { "joint" } } },
@@ -75,7 +75,7 @@ TEST(Methods, EveryOneIsKnownByItsName) {
         EXPECT_EQ(spec.window, -1);
         EXPECT_TRUE(names.insert(method.name).second) << method.name << " is there twice";
     }
-    EXPECT_EQ(names.size(), 17U);
+    EXPECT_EQ(names.size(), 18U);
 }
 
 TEST(Methods, HaveTheirDefaults) {
