@@ -57,6 +57,7 @@ struct Settings {
     bool rewrites() const { return mode != Mode::off && mode != Mode::exact; }
     bool approximates() const { return mode == Mode::near || mode == Mode::balanced; }
     float gate() const;
+    std::optional<Way> attention_way() const { return way == Way::gated ? std::nullopt : way; } // that is forced
 };
 
 // The modes by name, for messages and help.

@@ -1,7 +1,7 @@
 #include "backend/layer_epsilons.h"
 
+#include "backend/known_layer.h"
 #include "backend/log.h"
-#include "graph/weight_identity.h"
 
 namespace cascade::backend {
 
@@ -32,18 +32,13 @@ float LayerEpsilons::of(const graph::Layer & layer) {
         return settings.gate();
     }
     const sidecar::Tuned & tuned = settings.mode == Mode::near ? file->near : file->balanced;
-    const auto index = static_cast<size_t>(layer.index);
-    const auto identity = graph::identity_of(layer.norm_weight);
-    if (layer.index < 0 || index >= file->fingerprints.size() || !identity || file->fingerprints[index] != *identity) {
+    if (const std::string why = stranger_to(*file, layer); !why.empty()) {
         layers_unmatched++;
-        say_once(Notice::sidecar,
-                 "the sidecar is for another model: layer " + std::to_string(layer.index) +
-                     (identity ? " has other normalisation weights" : " has no normalisation weights to be known by") +
-                     "; the mode's own epsilon is used for such layers");
+        say_once(Notice::sidecar, why + "; the mode's own epsilon is used for such layers");
         return settings.gate();
     }
     layers_matched++;
-    return tuned.epsilons.empty() ? settings.gate() : tuned.epsilons[index];
+    return tuned.epsilons.empty() ? settings.gate() : tuned.epsilons[static_cast<size_t>(layer.index)];
 }
 
 } // namespace cascade::backend

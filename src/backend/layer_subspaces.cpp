@@ -1,8 +1,7 @@
 #include "backend/layer_subspaces.h"
 
+#include "backend/known_layer.h"
 #include "backend/log.h"
-#include "graph/weight_identity.h"
-#include "plan/linear_plan.h"
 
 #include <algorithm>
 
@@ -17,14 +16,14 @@ GatedInputs::Wanted maps_of(const sidecar::Subspace & subspace, const graph::Lay
     GatedInputs::Wanted wanted;
     wanted.maps.basis = matrix_of(subspace.basis);
     wanted.maps.epsilon = epsilon;
-    wanted.basis_bytes = static_cast<double>(subspace.basis.size);
+    wanted.costs.basis = static_cast<double>(subspace.basis.size);
     for (const sidecar::Image & image : subspace.images) {
         for (const graph::LinearSite & site : layer.linear) {
             if (image.weight == site.weight->name && !site.routed) {
                 wanted.kind = wanted.maps.maps.empty() ? site.name : wanted.kind;
                 wanted.maps.maps.push_back({ site.node, matrix_of(image.tensor) });
-                wanted.weight_bytes += static_cast<double>(ggml_nbytes(site.weight));
-                wanted.image_bytes += static_cast<double>(image.tensor.size);
+                wanted.costs.weights += static_cast<double>(ggml_nbytes(site.weight));
+                wanted.costs.images += static_cast<double>(image.tensor.size);
             }
         }
     }
@@ -52,11 +51,10 @@ GatedInputs::GatedInputs(const ggml_cgraph & original, std::vector<Wanted> to_ga
     for (const Wanted & input : wanted) {
         scratch.need(graph::scratch_floats(original, input.maps));
     }
-    float * memory = scratch.get();
     latest.resize(wanted.size());
     inputs.reserve(wanted.size());
     for (const Wanted & input : wanted) {
-        inputs.push_back(std::make_unique<graph::GatedInput>(original, input.maps, memory));
+        inputs.push_back(std::make_unique<graph::GatedInput>(original, input.maps, scratch.get()));
     }
 }
 
@@ -80,9 +78,8 @@ void GatedInputs::finish(SubspaceTotals & totals) {
         SubspaceCounts & total = totals[wanted[i].kind];
         total.tokens += counts.tokens;
         total.passed += counts.passed;
-        total.weight_bytes += tokens * wanted[i].weight_bytes;
-        total.bytes += (tokens * wanted[i].basis_bytes) + (passed * wanted[i].image_bytes) +
-                       ((tokens - passed) * wanted[i].weight_bytes);
+        total.weight_bytes += tokens * wanted[i].costs.weights;
+        total.bytes += bytes_read(wanted[i].costs, tokens, passed);
     }
 }
 
@@ -110,15 +107,11 @@ LayerSubspaces::LayerSubspaces(const Settings & used) noexcept : settings(used) 
 }
 
 bool LayerSubspaces::knows(const graph::Layer & layer) const {
-    const auto & fingerprints = file->sidecar().fingerprints;
-    const auto identity = graph::identity_of(layer.norm_weight);
-    const bool known = layer.index >= 0 && static_cast<size_t>(layer.index) < fingerprints.size() && identity &&
-                       fingerprints[static_cast<size_t>(layer.index)] == *identity;
-    if (!known) {
-        say_once(Notice::sidecar, "the sidecar is for another model: layer " + std::to_string(layer.index) +
-                                      " is not known by it, and left to the engine");
+    const std::string why = stranger_to(file->sidecar(), layer);
+    if (!why.empty()) {
+        say_once(Notice::sidecar, why + "; such layers are left to the engine");
     }
-    return known;
+    return why.empty();
 }
 
 bool LayerSubspaces::pays(const GatedInputs::Wanted & input, const sidecar::Subspace & subspace) const {
@@ -126,11 +119,11 @@ bool LayerSubspaces::pays(const GatedInputs::Wanted & input, const sidecar::Subs
         return settings.way == Way::gated;
     }
     const auto seen = totals.find(input.kind);
-    GatedCosts costs = { input.weight_bytes, input.basis_bytes, input.image_bytes, subspace.figures.held_out_passing };
+    double passing = subspace.figures.held_out_passing;
     if (seen != totals.end() && seen->second.tokens > 0) {
-        costs.passing = static_cast<double>(seen->second.passed) / static_cast<double>(seen->second.tokens);
+        passing = static_cast<double>(seen->second.passed) / static_cast<double>(seen->second.tokens);
     }
-    return gating_pays(costs);
+    return gating_pays(input.costs, passing);
 }
 
 std::unique_ptr<GatedInputs> LayerSubspaces::of(const ggml_cgraph & original, const graph::ModelGraph & model) {

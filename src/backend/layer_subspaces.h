@@ -2,10 +2,12 @@
 // going through it pays.
 #pragma once
 
+#include "attend/kernels/buffer.h"
 #include "backend/subspace_counts.h"
 #include "cascade/settings.h"
 #include "graph/gated_input.h"
 #include "graph/shadow.h"
+#include "plan/linear_plan.h"
 #include "sidecar/subspaces.h"
 
 #include <memory>
@@ -20,9 +22,7 @@ class GatedInputs {
     struct Wanted {
         std::string kind;
         graph::GatedMaps maps;
-        double weight_bytes = 0.0;
-        double image_bytes = 0.0;
-        double basis_bytes = 0.0;
+        GatedCosts costs;
     };
 
     // May throw std::bad_alloc.
@@ -35,7 +35,7 @@ class GatedInputs {
 
   private:
     std::vector<Wanted> wanted;
-    graph::GatedScratch scratch;
+    attend::Buffer scratch; // shared by all
     std::vector<std::unique_ptr<graph::GatedInput>> inputs;
     std::vector<graph::GatedInput::Counts> latest; // by input
 };

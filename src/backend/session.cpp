@@ -84,7 +84,9 @@ ggml_status Session::compute(ggml_cgraph * graph) noexcept {
     try {
         if (gated != nullptr) {
             gated->finish(subspaces.counts());
-            stats.subspaces = subspaces.counts();
+            if (stats.wanted()) {
+                stats.subspaces = subspaces.counts();
+            }
         }
         stats.index_bytes = indexes && stats.wanted() ? indexes->bytes() : 0;
         stats.computed(graph->n_nodes, shadow != nullptr, recognised);

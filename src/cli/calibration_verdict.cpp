@@ -26,7 +26,6 @@ GatedCosts costs_of(const gguf_context * model, const sidecar::Subspace & subspa
     GatedCosts costs;
     costs.weights = weight_bytes(model, subspace);
     costs.basis = static_cast<double>(subspace.basis.size);
-    costs.passing = subspace.figures.held_out_passing;
     for (const sidecar::Image & image : subspace.images) {
         costs.images += static_cast<double>(image.tensor.size);
     }
@@ -44,7 +43,7 @@ std::string calibration_verdict(const std::string & model, const std::string & s
     size_t paying = 0;
     double most = 0.0;
     for (const sidecar::Subspace & subspace : opened.file->subspaces()) {
-        paying += gating_pays(costs_of(weights.get(), subspace)) ? 1 : 0;
+        paying += gating_pays(costs_of(weights.get(), subspace), subspace.figures.held_out_passing) ? 1 : 0;
         most = std::max<double>(most, subspace.figures.held_out_passing);
     }
     const size_t all = opened.file->subspaces().size();

@@ -83,10 +83,7 @@ void LinearInputs::look_at_graph(const std::vector<std::string> & kinds) {
                 continue;
             }
             const bool wanted_kind = kinds.empty() || std::find(kinds.begin(), kinds.end(), site.name) != kinds.end();
-            if (!wanted_kind && !by_group.contains(site.input_group)) {
-                by_group.emplace(site.input_group, unwanted);
-            }
-            const auto [group, is_new] = by_group.try_emplace(site.input_group, inputs.size());
+            const auto [group, is_new] = by_group.try_emplace(site.input_group, wanted_kind ? inputs.size() : unwanted);
             if (group->second == unwanted) {
                 continue;
             }

@@ -1,7 +1,5 @@
 #include "graph/gated_input.h"
 
-#include "graph/tensor.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,10 +7,9 @@ namespace cascade::graph {
 
 namespace {
 
-constexpr size_t alignment = 64;
-constexpr int64_t floats_aligned = alignment / sizeof(float);
+constexpr int64_t floats_of_line = 16;
 
-int64_t padded(int64_t floats) { return (floats + floats_aligned - 1) / floats_aligned * floats_aligned; }
+int64_t padded(int64_t floats) { return (floats + floats_of_line - 1) / floats_of_line * floats_of_line; }
 
 void set_rows(ggml_tensor & tensor, int64_t rows) {
     tensor.ne[1] = rows;
@@ -92,22 +89,14 @@ const char * gating_objection(const ggml_cgraph & graph, const GatedMaps & wante
     return input == nullptr ? "no maps" : nullptr;
 }
 
-void GatedScratch::need(size_t floats) { wanted = std::max(wanted, floats); }
-
-float * GatedScratch::get() {
-    memory.resize(wanted + static_cast<size_t>(floats_aligned));
-    const auto address = reinterpret_cast<uintptr_t>(memory.data());
-    return reinterpret_cast<float *>((address + alignment - 1) / alignment * alignment);
-}
-
-size_t scratch_floats(const ggml_cgraph & graph, const GatedMaps & wanted) {
+int64_t scratch_floats(const ggml_cgraph & graph, const GatedMaps & wanted) {
     int64_t widest = 0;
     for (const GatedMap & map : wanted.maps) {
         widest = std::max(widest, graph.nodes[map.node]->ne[0]);
     }
     const int64_t tokens = graph.nodes[wanted.maps.front().node]->ne[1] + 1; // refused_together
-    return static_cast<size_t>(padded(1) + (2 * padded(wanted.basis.rows * tokens)) +
-                               padded(wanted.basis.columns * tokens) + padded(widest * tokens));
+    return padded(1) + (2 * padded(wanted.basis.rows * tokens)) + padded(wanted.basis.columns * tokens) +
+           padded(widest * tokens);
 }
 
 GatedInput::GatedInput(const ggml_cgraph & original, GatedMaps to_gate, float * scratch)

@@ -36,23 +36,13 @@ struct GatedMaps {
 // Why an input can't be computed this way; nullptr: it can.
 const char * gating_objection(const ggml_cgraph & graph, const GatedMaps & wanted);
 
-// Memory for rows that are gathered and scattered, shared by inputs that are computed one after the other.
-class GatedScratch {
-  public:
-    void need(size_t floats); // before `get`; may throw std::bad_alloc
-    float * get();            // aligned as the engine likes it
-
-  private:
-    size_t wanted = 0;
-    std::vector<float> memory;
-};
-
-// How many floats of scratch an input needs.
-size_t scratch_floats(const ggml_cgraph & graph, const GatedMaps & wanted);
+// How many floats of scratch an input needs: for rows that are gathered and scattered. Inputs that are computed one
+// after the other may share it.
+int64_t scratch_floats(const ggml_cgraph & graph, const GatedMaps & wanted);
 
 class GatedInput {
   public:
-    // The matrices and the original's tensors must outlive it. May throw std::bad_alloc.
+    // `scratch`: at a cache line. The matrices and the original's tensors must outlive it. May throw std::bad_alloc.
     GatedInput(const ggml_cgraph & original, GatedMaps wanted, float * scratch);
 
     GatedInput(const GatedInput &) = delete; // its nodes point into it

@@ -46,8 +46,8 @@ Decision plan_long_context(const Settings & settings, const Attention & attentio
         return { Way::engine, std::move(reason) };
     }
     Way way = attention.tokens >= fewest_covered ? Way::joint : Way::engine;
-    if (settings.way && settings.way != Way::gated) {
-        way = *settings.way == Way::joint ? way : *settings.way;
+    if (const auto forced = settings.attention_way()) {
+        way = *forced == Way::joint ? way : *forced;
     } else if (circumstances.costs != nullptr) {
         const double opened =
             circumstances.opened >= 0.0 ? circumstances.opened : usual_opening(settings.mode, attention.queries);
@@ -69,8 +69,7 @@ double usual_opening(Mode mode, int64_t queries) {
 }
 
 bool has_choice(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {
-    return settings.approximates() && (!settings.way || settings.way == Way::gated) &&
-           reason_to_leave(attention, circumstances).empty();
+    return settings.approximates() && !settings.attention_way() && reason_to_leave(attention, circumstances).empty();
 }
 
 Decision plan_attention(const Settings & settings, const Attention & attention, const Circumstances & circumstances) {

@@ -1,4 +1,5 @@
 // Maps through a subspace beside the engine's own products: tokens that don't pass keep every bit.
+#include "attend/kernels/buffer.h"
 #include "backend/engine.h"
 #include "graph/gated_input.h"
 #include "graph/shadow.h"
@@ -93,9 +94,8 @@ class TwoMaps {
     std::vector<std::vector<float>> gated(float epsilon, GatedInput::Counts & counts, int times = 2) {
         const GatedMaps wanted = maps(epsilon);
         EXPECT_EQ(gating_objection(*graph, wanted), nullptr);
-        GatedScratch scratch;
-        scratch.need(scratch_floats(*graph, wanted));
-        GatedInput own(*graph, wanted, scratch.get());
+        attend::Buffer scratch;
+        GatedInput own(*graph, wanted, scratch.need(scratch_floats(*graph, wanted)));
         std::vector<Substitution> substitutions;
         for (size_t i = 0; i < wanted.maps.size(); i++) {
             substitutions.push_back({ wanted.maps[i].node, own.nodes_instead(i) });
