@@ -120,11 +120,20 @@ AnySubspaces any_subspaces(ByteReader & reader) {
         added.layer = static_cast<int>(i);
         added.input = "blk." + std::to_string(i) + ".a";
         added.k = static_cast<uint32_t>(ggml_blck_size(type));
-        added.width = added.k + static_cast<uint32_t>(reader.below(9));
+        const bool rough = reader.below(3) == 0;
+        added.width =
+            rough ? 32 * static_cast<uint32_t>(reader.between(1, 3)) : added.k + static_cast<uint32_t>(reader.below(9));
+        added.figures.rough_error = rough ? 0.2F : 0.0F;
         added.basis = made.tensor(reader, types[reader.below(2)], added.width, added.k);
         for (int64_t j = reader.below(3); j >= 0; j--) {
             const std::string weight = "blk." + std::to_string(i) + "." + static_cast<char>('c' - j) + ".weight";
-            added.images.push_back({ weight, made.tensor(reader, type, added.k, reader.between(1, 5)) });
+            Image & image = added.images.emplace_back();
+            image.weight = weight;
+            image.tensor = made.tensor(reader, type, added.k, reader.between(1, 5));
+            if (rough) {
+                image.rough = made.tensor(reader, GGML_TYPE_Q4_0, added.width, image.tensor.rows);
+                image.rest = made.tensor(reader, type, added.k, image.tensor.rows);
+            }
         }
         added.images.front().weight = added.input + ".weight";
         for (size_t p = 0, points = static_cast<size_t>(reader.below(curve_points + 1)); p < points; p++) {
@@ -161,8 +170,9 @@ void make_sums_good(Bytes & bytes) {
     read.curve_counts = values.array<uint32_t>(key::curve_counts, GGUF_TYPE_UINT32, bytes.size());
     read.curve_energies = values.array<float>(key::curve_energies, GGUF_TYPE_FLOAT32, bytes.size());
     read.residual_energies = values.array<float>(key::residual_energies, GGUF_TYPE_FLOAT32, bytes.size());
-    read.held_out_medians = values.array<float>(key::held_out_medians, GGUF_TYPE_FLOAT32, bytes.size());
-    read.held_out_passing = values.array<float>(key::held_out_passing, GGUF_TYPE_FLOAT32, bytes.size());
+    read.held_out = values.array<float>(key::held_out, GGUF_TYPE_FLOAT32, bytes.size());
+    read.gains = values.array<float>(key::gains, GGUF_TYPE_FLOAT32, bytes.size());
+    read.rough_errors = values.array<float>(key::rough_errors, GGUF_TYPE_FLOAT32, bytes.size());
     read.data_checksum = sum.get();
     overwrite(bytes, file, key::subspace_checksum, checksum_of(read, file.tensors, values.text(key::model_sha256)));
 }
@@ -170,15 +180,15 @@ void make_sums_good(Bytes & bytes) {
 void check_tensor(const TensorView & tensor, const char * what) {
     require(tensor.columns > 0 && tensor.rows > 0, what);
     require(tensor.size == ggml_row_size(tensor.type, tensor.columns) * static_cast<size_t>(tensor.rows), what);
-    const size_t unit = ggml_type_size(tensor.type);    // begins with a half or is a float
-    for (size_t at = 0; at < tensor.size; at += unit) { // every byte is there, every number finite
-        Bytes read(tensor.data + at, tensor.data + at + unit);
-        float value = 0.0F;
-        ggml_fp16_t half = 0;
-        std::memcpy(&value, read.data(), tensor.type == GGML_TYPE_F32 ? sizeof(value) : 0);
-        std::memcpy(&half, read.data(), tensor.type == GGML_TYPE_F32 ? 0 : sizeof(half));
-        require(std::isfinite(value) && std::isfinite(ggml_fp16_to_fp32(half)), what);
+    const int64_t count = tensor.columns * tensor.rows; // every byte is there, every number finite
+    std::vector<float> values(static_cast<size_t>(count));
+    const Bytes read(tensor.data, tensor.data + tensor.size);
+    if (tensor.type == GGML_TYPE_F32) {
+        std::memcpy(values.data(), read.data(), read.size());
+    } else {
+        ggml_get_type_traits(tensor.type)->to_float(read.data(), values.data(), count);
     }
+    require(std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }), what);
 }
 
 void check_subspaces(const Bytes & bytes) {
@@ -198,6 +208,14 @@ void check_subspaces(const Bytes & bytes) {
         for (const Image & image : subspace.images) {
             require(image.tensor.columns == subspace.k, "the image fits");
             check_tensor(image.tensor, "the image is all there");
+            require((image.rough.data != nullptr) == subspace.figures.has_rough(), "a rough copy where there is one");
+            if (subspace.figures.has_rough()) {
+                require(image.rough.columns == subspace.width && image.rough.rows == image.tensor.rows &&
+                            image.rest.columns == subspace.k && image.rest.rows == image.tensor.rows,
+                        "the rough copy fits");
+                check_tensor(image.rough, "the rough copy is all there");
+                check_tensor(image.rest, "its rest is all there");
+            }
         }
     }
     if (!opened.file->subspaces().empty()) {

@@ -1,5 +1,6 @@
 #include "backend/layer_subspaces.h"
 
+#include "backend/gate_bounds.h"
 #include "backend/known_layer.h"
 #include "backend/log.h"
 
@@ -15,15 +16,17 @@ graph::Matrix matrix_of(const sidecar::TensorView & view) { return { view.type, 
 GatedInputs::Wanted maps_of(const sidecar::Subspace & subspace, const graph::Layer & layer, float epsilon) {
     GatedInputs::Wanted wanted;
     wanted.maps.basis = matrix_of(subspace.basis);
-    wanted.maps.epsilon = epsilon;
+    wanted.maps.bounds = gate_bounds(subspace.figures, epsilon);
     wanted.costs.basis = static_cast<double>(subspace.basis.size);
     for (const sidecar::Image & image : subspace.images) {
         for (const graph::LinearSite & site : layer.linear) {
             if (image.weight == site.weight->name && !site.routed) {
                 wanted.kind = wanted.maps.maps.empty() ? site.name : wanted.kind;
-                wanted.maps.maps.push_back({ site.node, matrix_of(image.tensor) });
+                wanted.maps.maps.push_back(
+                    { site.node, matrix_of(image.tensor), matrix_of(image.rough), matrix_of(image.rest) });
                 wanted.costs.weights += static_cast<double>(ggml_nbytes(site.weight));
                 wanted.costs.images += static_cast<double>(image.tensor.size);
+                wanted.costs.rough += static_cast<double>(image.rough.size + image.rest.size);
             }
         }
     }
@@ -73,13 +76,18 @@ void GatedInputs::finish(SubspaceTotals & totals) {
     std::transform(inputs.begin(), inputs.end(), latest.begin(), [](const auto & input) { return input->finish(); });
     for (size_t i = 0; i < inputs.size(); i++) {
         const graph::GatedInput::Counts counts = latest[i];
+        if (counts.tokens == 0) { // the graph wasn't computed
+            continue;
+        }
         const auto tokens = static_cast<double>(counts.tokens);
-        const auto passed = static_cast<double>(counts.passed);
+        const GatedShares shares = { static_cast<double>(counts.passed) / tokens,
+                                     static_cast<double>(counts.rough) / tokens };
         SubspaceCounts & total = totals[wanted[i].kind];
         total.tokens += counts.tokens;
         total.passed += counts.passed;
+        total.rough += counts.rough;
         total.weight_bytes += tokens * wanted[i].costs.weights;
-        total.bytes += bytes_read(wanted[i].costs, tokens, passed);
+        total.bytes += tokens * bytes_read(wanted[i].costs, shares);
     }
 }
 
@@ -119,11 +127,13 @@ bool LayerSubspaces::pays(const GatedInputs::Wanted & input, const sidecar::Subs
         return settings.way == Way::gated;
     }
     const auto seen = totals.find(input.kind);
-    double passing = subspace.figures.held_out_passing;
+    GatedShares shares = held_out_shares(subspace.figures, settings.gate());
     if (seen != totals.end() && seen->second.tokens > 0) {
-        passing = static_cast<double>(seen->second.passed) / static_cast<double>(seen->second.tokens);
+        const auto tokens = static_cast<double>(seen->second.tokens);
+        shares = { static_cast<double>(seen->second.passed) / tokens,
+                   static_cast<double>(seen->second.rough) / tokens };
     }
-    return gating_pays(input.costs, passing);
+    return gating_pays(input.costs, shares);
 }
 
 std::unique_ptr<GatedInputs> LayerSubspaces::of(const ggml_cgraph & original, const graph::ModelGraph & model) {

@@ -48,6 +48,7 @@ nlohmann::json gated_through(const SubspaceTotals & totals) {
     for (const auto & [input, counts] : totals) {
         all[input] = { { "tokens", counts.tokens },
                        { "passed", counts.passed },
+                       { "rough", counts.rough },
                        { "weight_bytes", counts.weight_bytes },
                        { "bytes", counts.bytes } };
     }

@@ -11,6 +11,7 @@ namespace cascade::backend {
 struct SubspaceCounts {
     int64_t tokens = 0;
     int64_t passed = 0;
+    int64_t rough = 0;         // for which the rough copies did
     double weight_bytes = 0.0; // that the maps alone would have read, a token at a time
     double bytes = 0.0;        // that were read, counted alike
 };

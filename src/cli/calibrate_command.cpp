@@ -29,8 +29,23 @@ const Choices<ggml_type> & image_types() {
     return known;
 }
 
+const Choices<ggml_type> & rough_types() {
+    static const Choices<ggml_type> known = {
+        { "none", GGML_TYPE_COUNT }, { "q4_0", GGML_TYPE_Q4_0 }, { "q3_K", GGML_TYPE_Q3_K }, { "q2_K", GGML_TYPE_Q2_K }
+    };
+    return known;
+}
+
+const Choices<bool> & sides() {
+    static const Choices<bool> known = { { "input", false }, { "output", true } };
+    return known;
+}
+
 struct Flags {
     CalibrateOptions run;
+    std::string basis = "input";
+    std::string gate = "input";
+    std::string rough = "none";
     std::string type = "f16";
     std::string report = "md";
     std::string file;
@@ -39,6 +54,9 @@ struct Flags {
 CalibrateOptions run_options(const Flags & flags) {
     CalibrateOptions options = flags.run;
     options.type = image_types().at(flags.type);
+    options.rough = rough_types().at(flags.rough);
+    options.for_output = sides().at(flags.basis);
+    options.gate_output = sides().at(flags.gate);
     if (options.sidecar.empty()) {
         options.sidecar = std::filesystem::path(options.model).replace_extension(".cascade.gguf").string();
     }
@@ -61,7 +79,11 @@ report::CalibratedRow reported(const CalibratedInput & input) {
     }
     row.energy = input.values[static_cast<size_t>(input.k) - 1];
     row.held_out_median = median_of(input.held_out);
-    row.held_out_passing = share_within(input.held_out, gate);
+    row.held_out_passing = share_within(input.held_out, gate / input.gain);
+    row.spoken_for = input.inherited_gates.spoken_for();
+    row.gates_agree = input.inherited_gates.agreeing(row.held_out_median);
+    row.gain = input.gain;
+    row.output_lost = input.output_lost;
     row.inherited_energy = input.inherited_energy;
     row.updates = input.updates;
     return row;
@@ -139,6 +161,17 @@ void add_flags(CLI::App & command, Flags & flags) {
     command.add_option("--type", flags.type, "of the images: f32, f16, q8_0 or q4_0")
         ->check(CLI::IsMember(names_of(image_types())))
         ->capture_default_str();
+    command.add_option("--basis", flags.basis, "directions that hold most of the maps' input or output")
+        ->check(CLI::IsMember(names_of(sides())))
+        ->capture_default_str();
+    command.add_option("--gate", flags.gate, "a token passes by its input's error, or by the output's by estimate")
+        ->check(CLI::IsMember(names_of(sides())))
+        ->capture_default_str();
+    command
+        .add_option("--rough", flags.rough,
+                    "rough copies of the maps, for residuals that are too large to skip: none, q4_0, q3_K or q2_K")
+        ->check(CLI::IsMember(names_of(rough_types())))
+        ->capture_default_str();
     command.add_option("--tokens", flags.run.tokens, "tokens of the text; one more window is held out")
         ->check(CLI::Range(int64_t{ 64 }, int64_t{ 1 } << 30U))
         ->capture_default_str();
@@ -161,6 +194,8 @@ void add_flags(CLI::App & command, Flags & flags) {
         ->check(CLI::IsMember({ "md", "json", "html" }))
         ->capture_default_str();
     command.add_option("--out", flags.file, "write the report there instead of to the terminal");
+    command.add_flag("--keep", flags.run.keep,
+                     "leave the moments in the cache: --resume begins another calibration on this text with them");
     command.add_flag("--resume", flags.run.resume, "go on where an interrupted run of the same settings stopped");
 }
 

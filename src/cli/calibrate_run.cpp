@@ -6,6 +6,7 @@
 #include "cli/fingerprints.h"
 #include "cli/interrupt.h"
 #include "cli/kept_calibration.h"
+#include "cli/model_weights.h"
 #include "cli/progress.h"
 #include "cli/resume_file.h"
 #include "cli/text_windows.h"
@@ -30,10 +31,14 @@ constexpr double least_between_saves = 2.0; // seconds
 constexpr double most_of_time_saving = 0.05;
 constexpr int64_t widest_side_by_side = 4096;
 
-std::string settings_of(const CalibrateOptions & options) {
-    return fmt::format("{}\n{}\n{} {} {} {} {} {} {} {}", file_identity(options.model), file_identity(options.text),
-                       options.k, options.energy, options.tokens, options.length, options.memory, options.threads,
-                       ggml_blck_size(options.type), fmt::join(options.inputs, ","));
+std::string moment_settings(const CalibrateOptions & options) {
+    return fmt::format("{}\n{}\n{} {} {} {}", file_identity(options.model), file_identity(options.text), options.tokens,
+                       options.length, options.threads, fmt::join(options.inputs, ","));
+}
+
+std::string basis_settings(const CalibrateOptions & options) {
+    return fmt::format("{} {} {} {} {} {}", options.k, options.energy, options.memory, ggml_blck_size(options.type),
+                       options.for_output, options.gate_output);
 }
 
 class Run {
@@ -41,7 +46,8 @@ class Run {
     explicit Run(const CalibrateOptions & some_options)
         : options(some_options), fingerprints(fingerprints_of(options.model)), model(load_model(options.model, true)),
           text(model.get(), options.text), stream(model.get(), options.length, options.threads, options.inputs),
-          team(options.threads), kept(settings_of(options), options.resume) {
+          team(options.threads), weights(model.get(), options.model),
+          kept(moment_settings(options), basis_settings(options), options.resume) {
         choose_windows();
         choose_groups();
     }
@@ -56,6 +62,9 @@ class Run {
     void save_moments(int64_t group, bool whatever_it_costs);
     bool solve(int64_t group);
     std::vector<KeptBasis> solved(const std::vector<size_t> & some);
+    KeptBasis solved(size_t input, const subspace::SecondMoments & seen, Team & with) const;
+    subspace::SecondMoments moments_of_weights(size_t input);
+    bool looks_at_output() const { return options.for_output || options.gate_output; }
     void save_with_inheritance(size_t input, KeptBasis & found);
     int64_t solved_at_once(int64_t width) const;
     size_t layer_below(size_t input) const;
@@ -72,6 +81,7 @@ class Run {
     TextWindows text;
     LinearInputs stream;
     Team team;
+    ModelWeights weights;
     KeptCalibration kept;
     Progress progress;
     CalibrateResult result;
@@ -108,7 +118,9 @@ void Run::choose_groups() {
     size_t solving = 0;
     for (size_t i = 0; i < inputs.size(); i++) {
         const size_t own = subspace::SecondMoments::bytes(inputs[i].width);
-        const size_t solve_own = subspace::basis_bytes(inputs[i].width, basis_options()) *
+        const auto side = static_cast<size_t>(inputs[i].width);
+        const size_t for_output = looks_at_output() ? own + (side * side * (sizeof(double) + (4 * sizeof(float)))) : 0;
+        const size_t solve_own = (subspace::basis_bytes(inputs[i].width, basis_options()) + for_output) *
                                  static_cast<size_t>(solved_at_once(inputs[i].width));
         if (own + solve_own > bytes) {
             throw std::runtime_error(fmt::format("inputs of {} values need {:.1f} GiB: give --memory", inputs[i].width,
@@ -159,7 +171,7 @@ void Run::save_moments(int64_t group, bool whatever_it_costs) {
     const double pause = std::max(least_between_saves, saving_took / most_of_time_saving);
     if (whatever_it_costs || since(last_saved) > pause) {
         const auto start = Clock::now();
-        so_far.group = group;
+        so_far.first_input = static_cast<int64_t>(groups[static_cast<size_t>(group)].front());
         kept.save(so_far, moments);
         saving_took = since(start);
         last_saved = Clock::now();
@@ -175,7 +187,7 @@ bool Run::add_moments(int64_t group) {
         wanted[input] = true;
         moments.emplace_back(stream.all()[input].width);
     }
-    so_far = kept.load(group, moments).value_or(MomentsSoFar());
+    so_far = kept.load(static_cast<int64_t>(members.front()), moments).value_or(MomentsSoFar());
     last_saved = Clock::now();
     const int64_t all = result.windows * passes_in_window();
     const int64_t begin = so_far.passes;
@@ -221,11 +233,43 @@ size_t Run::layer_below(size_t input) const {
 // Narrow inputs side by side, each on one thread: much of their work is the library's, which uses no more.
 int64_t Run::solved_at_once(int64_t width) const { return width <= widest_side_by_side ? options.threads : 1; }
 
+subspace::SecondMoments Run::moments_of_weights(size_t input) {
+    const SharedInput & shared = stream.all()[input];
+    subspace::SecondMoments seen(shared.width);
+    for (const std::string & weight : shared.weights) {
+        weights.each(weight, [&](const subspace::MatrixView & rows) {
+            seen.add(rows, scratch, team);
+            return true;
+        });
+    }
+    return seen;
+}
+
+KeptBasis Run::solved(size_t input, const subspace::SecondMoments & seen, Team & with) const {
+    const subspace::SecondMoments & own = moments[place[input]];
+    KeptBasis found;
+    found.loss.share = -1.0;
+    if (options.for_output) {
+        found.basis = subspace::output_basis(own, seen, basis_options(), with);
+        found.guess = subspace::best_guess(found.basis, own, with);
+    } else {
+        found.basis = subspace::leading_basis(own, basis_options(), with);
+    }
+    if (looks_at_output()) {
+        found.loss = subspace::output_loss(found.basis, found.guess_view(), own, seen, with);
+    }
+    return found;
+}
+
 std::vector<KeptBasis> Run::solved(const std::vector<size_t> & some) {
     std::vector<KeptBasis> found(some.size());
+    std::vector<subspace::SecondMoments> seen;
+    for (const size_t input : some) { // one file, read by one thread
+        seen.push_back(looks_at_output() ? moments_of_weights(input) : subspace::SecondMoments(1));
+    }
     const auto solve_one = [&](int64_t i, Team & with) {
         const auto at = static_cast<size_t>(i);
-        found[at].basis = subspace::leading_basis(moments[place[some[at]]], basis_options(), with);
+        found[at] = solved(some[at], seen[at], with);
     };
     if (some.size() == 1) {
         solve_one(0, team);
@@ -286,6 +330,8 @@ bool Run::measure_held_out() {
         input.by_blocks = found->basis.by_blocks;
         input.inherited_energy = found->inherited.energy;
         input.updates = found->inherited.updates;
+        input.output_lost = found->loss.share;
+        input.gain = options.gate_output ? found->loss.gain : 1.0;
         input.values.reserve(found->basis.values.size());
         for (int64_t k = 1; k <= static_cast<int64_t>(found->basis.values.size()); k++) {
             input.values.push_back(found->basis.energy(k));
@@ -306,6 +352,7 @@ bool Run::measure_held_out() {
             const auto outside = subspace::residuals(found.value().basis.view(), rows, team);
             auto & all = result.inputs[input].held_out;
             all.insert(all.end(), outside.begin(), outside.end());
+            result.inputs[input].inherited_gates.add(rows, outside, team);
         });
         if (!done) {
             return false;
@@ -329,7 +376,7 @@ bool Run::measure_held_out() {
 bool Run::write() {
     const auto start = Clock::now();
     CalibrationImages images(options, result, fingerprints, model.get());
-    const bool done = images.write([&](size_t i) { return kept.load(i).value().basis; }, team, progress);
+    const bool done = images.write([&](size_t i) { return kept.load(i).value(); }, team, progress);
     result.seconds.images = since(start);
     if (done) {
         result.sidecar_bytes = std::filesystem::file_size(options.sidecar);
@@ -353,7 +400,7 @@ CalibrateResult Run::all() {
     moments.clear();
     if (measure_held_out() && write()) {
         result.complete = true;
-        kept.forget();
+        options.keep ? kept.forget_bases() : kept.forget();
     }
     return std::move(result);
 }

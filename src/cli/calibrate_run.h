@@ -2,6 +2,7 @@
 // directions, and the images of the weights, in a sidecar.
 #pragma once
 
+#include "cli/inherited_gates.h"
 #include "cli/linear_inputs.h"
 #include "sidecar/subspaces.h"
 #include "subspace/basis.h"
@@ -18,10 +19,14 @@ struct CalibrateOptions {
     int64_t k = 256;
     double energy = 0.0; // above 0: k for so much of it instead
     int64_t tokens = 16384;
-    int64_t length = 2048;           // of a window
-    ggml_type type = GGML_TYPE_F16;  // of images
-    double memory = 4.0;             // GiB for moments and what their eigenproblems need
-    std::vector<std::string> inputs; // by the first map that reads them: "attn_q"; none: all
+    int64_t length = 2048;             // of a window
+    ggml_type type = GGML_TYPE_F16;    // of images
+    ggml_type rough = GGML_TYPE_COUNT; // of rough copies of the maps; GGML_TYPE_COUNT: none
+    bool for_output = false;           // directions that hold most of the maps' output, not of their input
+    bool gate_output = false;          // the gate goes by the output's error, by estimate
+    bool keep = false;                 // moments, for another calibration on the same text
+    double memory = 4.0;               // GiB for moments and what their eigenproblems need
+    std::vector<std::string> inputs;   // by the first map that reads them: "attn_q"; none: all
     int threads = 1;
     bool resume = false;
 };
@@ -34,6 +39,9 @@ struct CalibratedInput {
     double inherited_energy = -1.0; // share within the basis of the layer below; below 0: there is none
     int64_t updates = 0;            // own vectors that are further than `inherit_tolerance` from its span
     std::vector<float> held_out;    // ||r|| / ||x|| by token
+    InheritedGates inherited_gates; // the same tokens
+    double output_lost = -1.0;      // share of the output's energy; below 0: not looked at
+    double gain = 1.0;              // of the gate
     bool by_blocks = false;
 };
 

@@ -4,19 +4,18 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/sha256.h"
-#include "subspace/image.h"
+#include "subspace/gate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
 namespace cascade::cli {
 
 namespace {
-
-constexpr int64_t block_values = int64_t{ 1 } << 22U; // of weights in floats at a time
 
 ggml_type basis_type(ggml_type image) { return image == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16; }
 
@@ -40,6 +39,15 @@ sidecar::TensorView planned(ggml_type type, int64_t columns, int64_t rows) {
 }
 
 float share(double value) { return static_cast<float>(std::clamp(value, 0.0, 1.0)); }
+
+std::array<float, sidecar::held_out_points> quantiles(std::vector<float> values) {
+    std::array<float, sidecar::held_out_points> points = {};
+    std::sort(values.begin(), values.end());
+    for (size_t i = 0; i < points.size(); i++) {
+        points[i] = values.empty() ? 1.0F : share(values[i * (values.size() - 1) / (points.size() - 1)]);
+    }
+    return points;
+}
 
 } // namespace
 
@@ -83,7 +91,7 @@ sidecar::Sidecar CalibrationImages::binding() const {
     return same ? *there.sidecar : binding;
 }
 
-sidecar::Subspace CalibrationImages::described(const CalibratedInput & input) const {
+sidecar::Subspace CalibrationImages::described(const CalibratedInput & input) {
     sidecar::Subspace subspace;
     subspace.input = input.input.name;
     subspace.layer = input.input.layer;
@@ -94,41 +102,65 @@ sidecar::Subspace CalibrationImages::described(const CalibratedInput & input) co
         subspace.figures.curve[point++] = { static_cast<uint32_t>(k), share(input.values[static_cast<size_t>(k) - 1]) };
     }
     subspace.figures.residual_energy = share(1.0 - input.values[static_cast<size_t>(input.k) - 1]);
-    const bool measured = !input.held_out.empty();
-    subspace.figures.held_out_median = measured ? share(median_of(input.held_out)) : 1.0F;
-    subspace.figures.held_out_passing = measured ? share(share_within(input.held_out, gate)) : 0.0F;
+    subspace.figures.held_out = quantiles(input.held_out);
+    subspace.figures.gain = static_cast<float>(input.gain);
     subspace.basis = planned(basis_type(options.type), input.input.width, input.k);
+    const bool rough = options.rough != GGML_TYPE_COUNT && input.input.width % ggml_blck_size(options.rough) == 0;
+    subspace.figures.rough_error = rough ? share(rough_error(input.input.weights)) : 0.0F;
     for (const std::string & weight : input.input.weights) {
-        subspace.images.push_back({ weight, planned(options.type, input.k, weights.shape(weight).rows) });
+        const int64_t outputs = weights.shape(weight).rows;
+        sidecar::Image & image = subspace.images.emplace_back();
+        image.weight = weight;
+        image.tensor = planned(options.type, input.k, outputs);
+        if (subspace.figures.has_rough()) {
+            image.rough = planned(options.rough, input.input.width, outputs);
+            image.rest = image.tensor;
+        }
     }
     return subspace;
 }
 
-bool CalibrationImages::write_image(const std::string & weight, const subspace::MatrixView & basis,
-                                    sidecar::SubspaceWriter & to, Team & team) {
-    const ModelWeights::Shape shape = weights.shape(weight);
-    if (shape.columns != basis.columns) {
-        throw std::runtime_error(fmt::format("{} has {} columns in the model's file and {} in its graph", weight,
-                                             shape.columns, basis.columns));
-    }
-    const subspace::ImageOf image(basis);
-    const int64_t at_once = std::clamp<int64_t>(block_values / shape.columns, 1, shape.rows);
-    std::vector<float> rows(static_cast<size_t>(at_once * shape.columns));
-    std::vector<float> out(static_cast<size_t>(at_once * image.count()));
-    for (int64_t first = 0; first < shape.rows; first += at_once) {
-        if (interrupted()) {
-            return false;
-        }
-        const int64_t some = std::min(at_once, shape.rows - first);
-        weights.read(weight, first, some, rows.data());
-        image.rows({ rows.data(), some, shape.columns, shape.columns }, out.data(), team);
-        to.add(converted(options.type, out.data(), some, image.count()));
-    }
-    return true;
+// What of the rows a rough copy lacks.
+std::vector<float> CalibrationImages::without_rough(const subspace::MatrixView & rows) const {
+    const std::vector<std::byte> copy = converted(options.rough, rows.data, rows.rows, rows.columns);
+    std::vector<float> left(static_cast<size_t>(rows.rows * rows.columns));
+    ggml_get_type_traits(options.rough)->to_float(copy.data(), left.data(), rows.rows * rows.columns);
+    std::transform(rows.data, rows.data + left.size(), left.begin(), left.begin(), std::minus<>());
+    return left;
 }
 
-bool CalibrationImages::write(const std::function<subspace::Basis(size_t)> & basis_of, Team & team,
-                              Progress & progress) {
+double CalibrationImages::rough_error(const std::vector<std::string> & of_weights) {
+    double lost = 0.0;
+    double all = 0.0;
+    for (const std::string & weight : of_weights) {
+        weights.each(weight, [&](const subspace::MatrixView & rows) {
+            lost += subspace::squared_length(without_rough(rows));
+            all += subspace::squared_length({ rows.data, static_cast<size_t>(rows.rows * rows.columns) });
+            return true;
+        });
+    }
+    return all > 0.0 ? std::sqrt(lost / all) : 0.0;
+}
+
+bool CalibrationImages::write_part(Part part, const std::string & weight, const subspace::ImageOf & image,
+                                   sidecar::SubspaceWriter & to, Team & team) {
+    std::vector<float> out;
+    return weights.each(weight, [&](const subspace::MatrixView & rows) {
+        if (part == Part::rough) {
+            to.add(converted(options.rough, rows.data, rows.rows, rows.columns));
+        } else {
+            const std::vector<float> left = part == Part::rest ? without_rough(rows) : std::vector<float>();
+            const subspace::MatrixView of = { left.empty() ? rows.data : left.data(), rows.rows, rows.columns,
+                                              rows.columns };
+            out.resize(static_cast<size_t>(rows.rows * image.count()));
+            image.rows(of, out.data(), team);
+            to.add(converted(options.type, out.data(), rows.rows, image.count()));
+        }
+        return !interrupted();
+    });
+}
+
+bool CalibrationImages::write(const std::function<KeptBasis(size_t)> & basis_of, Team & team, Progress & progress) {
     std::vector<sidecar::Subspace> subspaces;
     subspaces.reserve(result.inputs.size());
     for (const CalibratedInput & input : result.inputs) {
@@ -139,11 +171,22 @@ bool CalibrationImages::write(const std::function<subspace::Basis(size_t)> & bas
     sidecar::SubspaceWriter writer(options.sidecar, binding(), made, subspaces);
     for (size_t i = 0; i < subspaces.size(); i++) {
         progress.show(fmt::format("images of {} ({} of {})", subspaces[i].input, i + 1, subspaces.size()));
-        subspace::Basis basis = basis_of(i);
+        KeptBasis found = basis_of(i);
+        subspace::Basis & basis = found.basis;
         writer.add(converted(subspaces[i].basis.type, basis.vectors.data(), basis.count(), basis.width));
         round_to(subspaces[i].basis.type, basis.vectors);
-        for (const sidecar::Image & image : subspaces[i].images) {
-            if (!write_image(image.weight, basis.view(), writer, team)) {
+        const subspace::ImageOf image(found.guess_view());
+        for (const std::string & weight : result.inputs[i].input.weights) {
+            if (weights.shape(weight).columns != basis.width) {
+                throw std::runtime_error(fmt::format("{} has {} columns in the model's file and {} in its graph",
+                                                     weight, weights.shape(weight).columns, basis.width));
+            }
+            bool done = write_part(Part::image, weight, image, writer, team);
+            if (done && subspaces[i].figures.has_rough()) {
+                done = write_part(Part::rough, weight, image, writer, team) &&
+                       write_part(Part::rest, weight, image, writer, team);
+            }
+            if (!done) {
                 return false;
             }
         }

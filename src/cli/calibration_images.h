@@ -2,9 +2,11 @@
 #pragma once
 
 #include "cli/calibrate_run.h"
+#include "cli/kept_calibration.h"
 #include "cli/model_weights.h"
 #include "cli/progress.h"
 #include "sidecar/write_subspaces.h"
+#include "subspace/image.h"
 
 #include <functional>
 
@@ -16,13 +18,16 @@ class CalibrationImages {
                       const std::vector<uint64_t> & some_fingerprints, const llama_model * model);
 
     // false: interrupted. Throws std::runtime_error with a message for a person.
-    bool write(const std::function<subspace::Basis(size_t input)> & basis_of, Team & team, Progress & progress);
+    bool write(const std::function<KeptBasis(size_t input)> & basis_of, Team & team, Progress & progress);
 
   private:
     sidecar::Sidecar binding() const;
-    sidecar::Subspace described(const CalibratedInput & input) const;
-    bool write_image(const std::string & weight, const subspace::MatrixView & basis, sidecar::SubspaceWriter & to,
-                     Team & team);
+    sidecar::Subspace described(const CalibratedInput & input);
+    double rough_error(const std::vector<std::string> & of_weights);
+    std::vector<float> without_rough(const subspace::MatrixView & rows) const;
+    enum class Part { image, rough, rest };
+    bool write_part(Part part, const std::string & weight, const subspace::ImageOf & image,
+                    sidecar::SubspaceWriter & to, Team & team);
 
     const CalibrateOptions & options;
     const CalibrateResult & result;

@@ -1,7 +1,8 @@
 #include "cli/calibration_verdict.h"
 
-#include "plan/linear_plan.h"
-#include "sidecar/subspaces.h"
+#include "backend/gate_bounds.h"
+
+#include "cli/calibrate_run.h"
 
 #include "ggml-cpp.h"
 #include "gguf.h"
@@ -28,6 +29,7 @@ GatedCosts costs_of(const gguf_context * model, const sidecar::Subspace & subspa
     costs.basis = static_cast<double>(subspace.basis.size);
     for (const sidecar::Image & image : subspace.images) {
         costs.images += static_cast<double>(image.tensor.size);
+        costs.rough += static_cast<double>(image.rough.size + image.rest.size);
     }
     return costs;
 }
@@ -43,8 +45,9 @@ std::string calibration_verdict(const std::string & model, const std::string & s
     size_t paying = 0;
     double most = 0.0;
     for (const sidecar::Subspace & subspace : opened.file->subspaces()) {
-        paying += gating_pays(costs_of(weights.get(), subspace), subspace.figures.held_out_passing) ? 1 : 0;
-        most = std::max<double>(most, subspace.figures.held_out_passing);
+        const GatedShares shares = backend::held_out_shares(subspace.figures, static_cast<float>(gate));
+        paying += gating_pays(costs_of(weights.get(), subspace), shares) ? 1 : 0;
+        most = std::max(most, shares.passed + shares.rough);
     }
     const size_t all = opened.file->subspaces().size();
     return paying > 0

@@ -89,17 +89,19 @@ std::string first_line(const std::string & path) {
 
 } // namespace
 
-KeptCalibration::KeptCalibration(const std::string & settings, bool resume)
-    : directory(named_place("calibrate", settings, "")) {
+KeptCalibration::KeptCalibration(const std::string & moment_settings, const std::string & basis_settings, bool resume)
+    : directory(named_place("calibrate", moment_settings, "")),
+      bases(named_place("calibrate", moment_settings + "\n" + basis_settings, "-bases")) {
     std::error_code ignored;
     if (!resume) {
-        if (fs::exists(directory, ignored)) {
+        if (fs::exists(bases, ignored)) {
             fmt::print(stderr, "cascade: what an interrupted run of these settings left is forgotten; --resume would "
                                "have gone on with it\n");
         }
         forget();
     }
     fs::create_directories(directory, ignored);
+    fs::create_directories(bases, ignored);
     const std::string date_file = directory + "/date";
     begun = first_line(date_file);
     if (begun.empty()) {
@@ -117,11 +119,12 @@ void KeptCalibration::save(const MomentsSoFar & so_far, const std::vector<subspa
     file.finish();
 }
 
-std::optional<MomentsSoFar> KeptCalibration::load(int64_t group, std::vector<subspace::SecondMoments> & moments) const {
+std::optional<MomentsSoFar> KeptCalibration::load(int64_t first_input,
+                                                  std::vector<subspace::SecondMoments> & moments) const {
     Reader file(directory + "/moments");
     MomentsSoFar so_far;
     uint64_t count = 0;
-    if (!file.get(so_far) || so_far.group != group || !file.get(count) || count != moments.size()) {
+    if (!file.get(so_far) || so_far.first_input != first_input || !file.get(count) || count != moments.size()) {
         return std::nullopt;
     }
     std::vector<float> values;
@@ -138,7 +141,7 @@ std::optional<MomentsSoFar> KeptCalibration::load(int64_t group, std::vector<sub
     return so_far;
 }
 
-std::string KeptCalibration::basis_path(size_t input) const { return fmt::format("{}/basis-{}", directory, input); }
+std::string KeptCalibration::basis_path(size_t input) const { return fmt::format("{}/basis-{}", bases, input); }
 
 void KeptCalibration::save(size_t input, const KeptBasis & kept) {
     const subspace::Basis & basis = kept.basis;
@@ -146,6 +149,7 @@ void KeptCalibration::save(size_t input, const KeptBasis & kept) {
     file.add(basis.width).add(basis.trace).add<uint64_t>(basis.by_blocks ? 1 : 0).add(kept.inherited);
     file.add<uint64_t>(basis.values.size()).add(basis.values.data(), basis.values.size());
     file.add<uint64_t>(basis.vectors.size()).add(basis.vectors.data(), basis.vectors.size());
+    file.add<uint64_t>(kept.guess.size()).add(kept.guess.data(), kept.guess.size()).add(kept.loss);
     file.finish();
 }
 
@@ -159,14 +163,21 @@ std::optional<KeptBasis> KeptCalibration::load(size_t input) const {
     KeptBasis kept;
     uint64_t by_blocks = 0;
     if (!file.get(kept.basis.width) || !file.get(kept.basis.trace) || !file.get(by_blocks) ||
-        !file.get(kept.inherited) || !file.get(kept.basis.values) || !file.get(kept.basis.vectors)) {
+        !file.get(kept.inherited) || !file.get(kept.basis.values) || !file.get(kept.basis.vectors) ||
+        !file.get(kept.guess) || !file.get(kept.loss)) {
         return std::nullopt;
     }
     kept.basis.by_blocks = by_blocks != 0;
     return kept;
 }
 
+void KeptCalibration::forget_bases() {
+    std::error_code ignored;
+    fs::remove_all(bases, ignored);
+}
+
 void KeptCalibration::forget() {
+    forget_bases();
     std::error_code ignored;
     fs::remove_all(directory, ignored);
 }

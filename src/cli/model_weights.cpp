@@ -5,6 +5,7 @@
 #include "ggml-cpp.h"
 #include "gguf.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cascade::cli {
@@ -57,6 +58,22 @@ void ModelWeights::read(const std::string & weight, int64_t first_row, int64_t c
         throw std::runtime_error(weight + " is of type " + ggml_type_name(from.type) + ", which has no way to floats");
     }
     to_float(raw.data(), out, count * from.shape.columns);
+}
+
+bool ModelWeights::each(const std::string & weight,
+                        const std::function<bool(const subspace::MatrixView & rows)> & take) {
+    constexpr int64_t values_at_once = int64_t{ 1 } << 22U;
+    const Shape size = shape(weight);
+    const int64_t at_once = std::clamp<int64_t>(values_at_once / size.columns, 1, size.rows);
+    std::vector<float> rows(static_cast<size_t>(at_once * size.columns));
+    for (int64_t first = 0; first < size.rows; first += at_once) {
+        const int64_t some = std::min(at_once, size.rows - first);
+        read(weight, first, some, rows.data());
+        if (!take({ rows.data(), some, size.columns, size.columns })) {
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace cascade::cli

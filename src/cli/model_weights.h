@@ -1,11 +1,14 @@
 // Rows of a model's weights as floats, from its file: what the engine has in memory may be rearranged.
 #pragma once
 
+#include "subspace/products.h"
+
 #include "ggml.h"
 #include "llama-cpp.h"
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +28,9 @@ class ModelWeights {
 
     // Throws std::runtime_error where the file can't be read, or its type has no way to floats.
     void read(const std::string & weight, int64_t first_row, int64_t count, float * out);
+
+    // Some rows after the other, each time as many as are read well together; false: `take` doesn't want more.
+    bool each(const std::string & weight, const std::function<bool(const subspace::MatrixView & rows)> & take);
 
   private:
     struct Place {

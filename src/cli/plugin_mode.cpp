@@ -32,7 +32,7 @@ Reads reads_of_weights(const nlohmann::json & inputs) {
     Reads reads;
     for (const auto & [kind, counts] : inputs.items()) {
         reads.past += counts.value("tokens", 0.0);
-        reads.read += counts.value("tokens", 0.0) - counts.value("passed", 0.0);
+        reads.read += counts.value("tokens", 0.0) - counts.value("passed", 0.0) - counts.value("rough", 0.0);
         reads.bytes += counts.value("bytes", 0.0);
         reads.dense_bytes += counts.value("weight_bytes", 0.0);
     }

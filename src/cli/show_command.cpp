@@ -31,10 +31,14 @@ std::string rendered(const nlohmann::json & json, const std::string & output) {
     if (kind == "calibration" && output != "csv") {
         return output == "html" ? report::calibration_page(json) : report::calibration_table(json);
     }
+    if (kind == "frontier" && output == "html") {
+        return report::html_page("frontier.html", json);
+    }
     if (!evaluation && kind != "cascade-analysis") {
         throw std::runtime_error(kind == "calibration" ? "a calibration is shown as md or html"
-                                                       : "that is no result of 'cascade eval', 'cascade analyze' or "
-                                                         "'cascade calibrate' in JSON");
+                                 : kind == "frontier"  ? "a frontier is shown as html: give -o html"
+                                                       : "that is no result of 'cascade eval', 'cascade analyze', "
+                                                         "'cascade calibrate' or scripts/frontier in JSON");
     }
     if (output == "html") {
         return evaluation ? report::eval_page(json) : report::analysis_page(json);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace cascade::graph {
 
@@ -65,6 +66,16 @@ bool is_plain(const ggml_tensor * tensor) {
     return tensor->type == GGML_TYPE_F32 && ggml_is_contiguous(tensor) && tensor->ne[2] == 1 && tensor->ne[3] == 1;
 }
 
+int64_t widest_output(const ggml_cgraph & graph, const GatedMaps & wanted) {
+    int64_t widest = 0;
+    for (const GatedMap & map : wanted.maps) {
+        widest = std::max(widest, graph.nodes[map.node]->ne[0]);
+    }
+    return widest;
+}
+
+int64_t size_of(const std::vector<int32_t> & rows) { return static_cast<int64_t>(rows.size()); }
+
 } // namespace
 
 const char * gating_objection(const ggml_cgraph & graph, const GatedMaps & wanted) {
@@ -81,8 +92,12 @@ const char * gating_objection(const ggml_cgraph & graph, const GatedMaps & wante
         if (!is_plain(node) || !is_plain(input)) {
             return "input or output is laid out in another way";
         }
-        if (input->ne[0] != wanted.basis.columns || map.image.columns != wanted.basis.rows ||
-            node->ne[0] != map.image.rows) {
+        const bool fits = input->ne[0] == wanted.basis.columns && map.image.columns == wanted.basis.rows &&
+                          node->ne[0] == map.image.rows;
+        const bool rough_fits =
+            !wanted.has_rough() || (map.rough.columns == wanted.basis.columns && map.rough.rows == map.image.rows &&
+                                    map.rest.columns == map.image.columns && map.rest.rows == map.image.rows);
+        if (!fits || !rough_fits) {
             return "the sidecar's matrices have other shapes";
         }
     }
@@ -90,13 +105,11 @@ const char * gating_objection(const ggml_cgraph & graph, const GatedMaps & wante
 }
 
 int64_t scratch_floats(const ggml_cgraph & graph, const GatedMaps & wanted) {
-    int64_t widest = 0;
-    for (const GatedMap & map : wanted.maps) {
-        widest = std::max(widest, graph.nodes[map.node]->ne[0]);
-    }
+    const int64_t widest = widest_output(graph, wanted);
     const int64_t tokens = graph.nodes[wanted.maps.front().node]->ne[1] + 1; // refused_together
-    return padded(1) + (2 * padded(wanted.basis.rows * tokens)) + padded(wanted.basis.columns * tokens) +
-           padded(widest * tokens);
+    const int64_t kinds = wanted.has_rough() ? 2 : 1;                        // of gathered rows
+    return padded(1) + ((1 + kinds) * padded(wanted.basis.rows * tokens)) +
+           (kinds * (padded(wanted.basis.columns * tokens) + padded(widest * tokens)));
 }
 
 GatedInput::GatedInput(const ggml_cgraph & original, GatedMaps to_gate, float * scratch)
@@ -111,7 +124,13 @@ GatedInput::GatedInput(const ggml_cgraph & original, GatedMaps to_gate, float * 
     gate_node = custom(run_gate, this, take(1));
     coordinates = product(basis, input, take(wanted.basis.rows * tokens));
     passed_rows = matrix_tensor(GGML_TYPE_F32, wanted.basis.rows, tokens, take(wanted.basis.rows * tokens));
-    refused_rows = matrix_tensor(GGML_TYPE_F32, wanted.basis.columns, tokens, take(wanted.basis.columns * tokens));
+    refused_rows =
+        matrix_tensor(GGML_TYPE_F32, wanted.basis.columns, tokens, take(wanted.basis.columns * (tokens + 1)));
+    if (wanted.has_rough()) {
+        rest_rows = matrix_tensor(GGML_TYPE_F32, wanted.basis.rows, tokens, take(wanted.basis.rows * tokens));
+        rough_rows = matrix_tensor(GGML_TYPE_F32, wanted.basis.columns, tokens, take(wanted.basis.columns * tokens));
+        rest_outputs = take(widest_output(original, wanted) * tokens);
+    }
     outputs = scratch;
     for (size_t i = 0; i < maps.size(); i++) {
         make_map(*original.nodes[wanted.maps[i].node], wanted.maps[i], maps[i]);
@@ -122,6 +141,12 @@ void GatedInput::make_map(const ggml_tensor & original, const GatedMap & from, M
     map.output = static_cast<float *>(original.data);
     map.image = leaf(from.image);
     map.through = product(map.image, &coordinates, map.output);
+    if (wanted.has_rough()) {
+        map.rough = leaf(from.rough);
+        map.rest = leaf(from.rest);
+        map.through_rough = product(map.rough, &rough_rows, outputs);
+        map.through_rest = product(map.rest, &rest_rows, rest_outputs);
+    }
     map.exactly = original;
     map.scatter = custom(run_scatter, &map, map.output);
     map.of = this;
@@ -133,15 +158,18 @@ std::vector<ggml_tensor *> GatedInput::nodes_instead(size_t map) {
     if (map == 0) {
         nodes = { &coordinates, &gate_node };
     }
-    nodes.insert(nodes.end(), { &maps[map].through, &maps[map].exactly, &maps[map].scatter });
+    nodes.push_back(&maps[map].through);
+    if (wanted.has_rough()) {
+        nodes.insert(nodes.end(), { &maps[map].through_rough, &maps[map].through_rest });
+    }
+    nodes.insert(nodes.end(), { &maps[map].exactly, &maps[map].scatter });
     return nodes;
 }
 
 GatedInput::Counts GatedInput::finish() {
-    const Counts counts = { static_cast<int64_t>(split.passed.size() + split.refused.size()),
-                            static_cast<int64_t>(split.passed.size()) };
-    split.passed.clear();
-    split.refused.clear();
+    const Counts counts = { size_of(split.passed) + size_of(split.rough) + size_of(split.refused),
+                            size_of(split.passed), size_of(split.rough) };
+    split.clear();
     std::for_each(maps.begin(), maps.end(), [this](Map & map) { direct(map); });
     return counts;
 }
@@ -156,30 +184,51 @@ void GatedInput::direct(Map & map) {
     compute(map.through, split.refused.empty());
     compute(map.exactly, split.passed.empty());
     compute(map.scatter, false);
+    if (wanted.has_rough()) {
+        set_rows(rough_rows, tokens);
+        set_rows(rest_rows, tokens);
+        set_rows(map.through_rough, tokens);
+        set_rows(map.through_rest, tokens);
+        compute(map.through_rough, false);
+        compute(map.through_rest, false);
+    }
 }
 
 // The engine multiplies a single row of floats by another kernel than several, with other rounding: one that comes from
 // a batch is sent twice.
-int64_t GatedInput::refused_together() const {
-    return std::max<int64_t>(2, static_cast<int64_t>(split.refused.size()));
-}
+int64_t GatedInput::refused_together() const { return std::max<int64_t>(2, size_of(split.refused)); }
 
 void GatedInput::apart(Map & map) {
-    const auto passed = static_cast<int64_t>(split.passed.size());
+    const int64_t passed = size_of(split.passed);
+    const int64_t rough = size_of(split.rough);
+    const int64_t size = map.exactly.ne[0];
     set_rows(map.through, passed);
     set_rows(map.exactly, refused_together());
     map.through.src[1] = &passed_rows;
     map.exactly.src[1] = &refused_rows;
     map.through.data = outputs;
-    map.exactly.data = outputs + (passed * map.exactly.ne[0]);
-    compute(map.through, true);
-    compute(map.exactly, true);
+    map.exactly.data = outputs + ((passed + rough) * size);
+    compute(map.through, passed > 0);
+    compute(map.exactly, !split.refused.empty());
     compute(map.scatter, true);
+    if (wanted.has_rough()) {
+        set_rows(map.through_rough, rough);
+        set_rows(map.through_rest, rough);
+        map.through_rough.data = outputs + (passed * size);
+        compute(map.through_rough, rough > 0);
+        compute(map.through_rest, rough > 0);
+    }
 }
 
 void GatedInput::gather() {
-    set_rows(passed_rows, static_cast<int64_t>(split.passed.size()));
+    set_rows(passed_rows, size_of(split.passed));
     set_rows(refused_rows, refused_together());
+    if (wanted.has_rough()) {
+        set_rows(rest_rows, size_of(split.rough));
+        set_rows(rough_rows, size_of(split.rough));
+        copy_rows(coordinates, split.rough, rest_rows);
+        copy_rows(*input, split.rough, rough_rows);
+    }
     copy_rows(coordinates, split.passed, passed_rows);
     copy_rows(*input, split.refused, refused_rows);
     if (split.refused.size() == 1) {
@@ -191,13 +240,13 @@ void GatedInput::gate() {
     const subspace::FloatRows inputs = { static_cast<const float *>(input->data), input->ne[0], input->ne[0] };
     const subspace::FloatRows inside = { static_cast<const float *>(coordinates.data), coordinates.ne[0],
                                          coordinates.ne[0] };
-    subspace::split_tokens(inputs, inside, tokens, wanted.epsilon, split);
-    const bool both = !split.passed.empty() && !split.refused.empty();
-    if (both) {
+    subspace::split_tokens(inputs, inside, tokens, wanted.bounds, split);
+    const bool one_kind = split.rough.empty() && (split.passed.empty() || split.refused.empty());
+    if (!one_kind) {
         gather();
     }
     for (Map & map : maps) {
-        both ? apart(map) : direct(map);
+        one_kind ? direct(map) : apart(map);
     }
 }
 
@@ -212,14 +261,19 @@ void GatedInput::run_scatter(ggml_tensor * /*node*/, int part, int parts, void *
     const auto & map = *static_cast<const Map *>(of_map);
     const GatedInput & self = *map.of;
     const auto size = static_cast<size_t>(map.exactly.ne[0]);
-    const size_t passed = self.split.passed.size();
-    const size_t rows = passed + self.split.refused.size();
-    const size_t first = rows * static_cast<size_t>(part) / static_cast<size_t>(parts);
-    const size_t last = rows * (static_cast<size_t>(part) + 1) / static_cast<size_t>(parts);
-    for (size_t row = first; row < last; row++) {
-        const int32_t token = row < passed ? self.split.passed[row] : self.split.refused[row - passed];
-        std::memcpy(map.output + (static_cast<size_t>(token) * size), self.outputs + (row * size),
-                    size * sizeof(float));
+    const float * from = self.outputs;
+    size_t row = 0; // of all; each part takes every `parts`-th
+    for (const std::vector<int32_t> * kind : { &self.split.passed, &self.split.rough, &self.split.refused }) {
+        for (size_t i = 0; i < kind->size(); i++, row++, from += size) {
+            if (row % static_cast<size_t>(parts) != static_cast<size_t>(part)) {
+                continue;
+            }
+            float * to = map.output + (static_cast<size_t>((*kind)[i]) * size);
+            std::memcpy(to, from, size * sizeof(float));
+            if (kind == &self.split.rough) {
+                std::transform(to, to + size, self.rest_outputs + (i * size), to, std::plus<>());
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 // Linear maps that share an input, computed through its subspace where a token's gate lets it: nodes for a shadow graph
 // that stand in the place of the maps' own. All products are the engine's: the coordinates g = V^T x once for the
-// input; then, for each map, the image W V times g for tokens that pass, and the map itself, on rows gathered from
-// the input, for those that don't. What doesn't happen in a batch isn't computed, and where no token passes, the
-// map's own node runs as it would have.
+// input; then, for each map, the image W V times g for tokens that pass; for those that a rough copy W' is good enough
+// for, W' x and the image of what it lacks; and the map itself, on rows gathered from the input, for the others. What
+// doesn't happen in a batch isn't computed, and where no token passes, the map's own node runs as it would have.
 #pragma once
 
 #include "graph/model_graph.h"
@@ -25,12 +25,16 @@ struct Matrix {
 struct GatedMap {
     int node = -1; // MUL_MAT, in the original graph
     Matrix image;  // { k, outputs }
+    Matrix rough;  // { width, outputs }; no data: there is none
+    Matrix rest;   // { k, outputs }: the image of what the rough copy lacks
 };
 
 struct GatedMaps {
     Matrix basis; // { width of the input, k }: rows of unit length
     std::vector<GatedMap> maps;
-    float epsilon = 0.0F;
+    subspace::GateBounds bounds;
+
+    bool has_rough() const { return bounds.rough > 0.0F; } // then every map has one
 };
 
 // Why an input can't be computed this way; nullptr: it can.
@@ -55,6 +59,7 @@ class GatedInput {
     struct Counts {
         int64_t tokens = 0;
         int64_t passed = 0;
+        int64_t rough = 0;
     };
     // Of the last computation. Makes ready for the next one.
     Counts finish();
@@ -62,8 +67,12 @@ class GatedInput {
   private:
     struct Map {
         ggml_tensor image = {};
-        ggml_tensor through = {}; // image times coordinates
-        ggml_tensor exactly = {}; // the map's own node
+        ggml_tensor rough = {};
+        ggml_tensor rest = {};
+        ggml_tensor through = {};       // image times coordinates
+        ggml_tensor through_rough = {}; // rough copy times input
+        ggml_tensor through_rest = {};  // rest times coordinates
+        ggml_tensor exactly = {};       // the map's own node
         ggml_tensor scatter = {};
         float * output = nullptr; // of the original node
         const GatedInput * of = nullptr;
@@ -85,9 +94,12 @@ class GatedInput {
     ggml_tensor basis = {};
     ggml_tensor coordinates = {}; // a node: basis times input
     ggml_tensor gate_node = {};
-    ggml_tensor passed_rows = {};  // of coordinates, gathered
-    ggml_tensor refused_rows = {}; // of the input
-    float * outputs = nullptr;     // scratch: those of tokens that passed, then the others'
+    ggml_tensor passed_rows = {};   // of coordinates, gathered
+    ggml_tensor rest_rows = {};     // of coordinates, for the rough copies' rest
+    ggml_tensor rough_rows = {};    // of the input
+    ggml_tensor refused_rows = {};  // of the input
+    float * outputs = nullptr;      // scratch: those of tokens that passed, then rough ones', then the others'
+    float * rest_outputs = nullptr; // scratch: to be added to the rough ones'
     std::vector<Map> maps;
 };
 

@@ -34,6 +34,10 @@ json row_json(const CalibratedRow & row) {
              { "energy", number(row.energy) },
              { "held_out_median", number(row.held_out_median) },
              { "held_out_passing", number(row.held_out_passing) },
+             { "spoken_for", number(row.spoken_for) },
+             { "gates_agree", number(row.gates_agree) },
+             { "gain", number(row.gain) },
+             { "output_lost", row.output_lost >= 0.0 ? number(row.output_lost) : json() },
              { "inherited_energy", inherits ? number(row.inherited_energy) : json() },
              { "updates", inherits ? json(row.updates) : json() },
              { "updates_saved",
@@ -63,8 +67,8 @@ json kinds_json(const json & rows) {
         }
         seen.push_back(kind);
         json one = { { "kind", kind }, { "width", row.at("width") } };
-        for (const char * name :
-             { "k", "energy", "held_out_median", "held_out_passing", "inherited_energy", "updates_saved" }) {
+        for (const char * name : { "k", "energy", "held_out_median", "held_out_passing", "spoken_for", "gates_agree",
+                                   "output_lost", "inherited_energy", "updates_saved" }) {
             one[name] = number(mean_of(rows, kind, name));
         }
         kinds.push_back(std::move(one));

@@ -47,6 +47,10 @@ struct CalibratedRow {
     double energy = 0.0;                           // at its own k
     double held_out_median = 0.0;                  // not a number where not measured
     double held_out_passing = 0.0;
+    double spoken_for = 0.0;        // share of held-out tokens with a representative other than themselves
+    double gates_agree = 0.0;       // of those, whose gate decides as its: at a bound that half of all tokens pass
+    double gain = 1.0;              // of the gate
+    double output_lost = -1.0;      // share of the output's energy; below 0: not looked at
     double inherited_energy = -1.0; // below 0: it is the first of its kind
     int64_t updates = 0;
 };

@@ -53,8 +53,9 @@ uint64_t checksum_of(const SubspaceValues & values, const std::vector<GgufTensor
     sum.add(values.curve_counts);
     sum.add(values.curve_energies);
     sum.add(values.residual_energies);
-    sum.add(values.held_out_medians);
-    sum.add(values.held_out_passing);
+    sum.add(values.held_out);
+    sum.add(values.gains);
+    sum.add(values.rough_errors);
     sum.add(values.data_checksum);
     for (const GgufTensor & tensor : tensors) {
         sum.add(std::string(tensor.name));

@@ -37,7 +37,17 @@ size_t size_of(uint32_t type) {
 }
 
 bool is_known_tensor_type(uint32_t type) {
-    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0;
+    switch (type) {
+    case GGML_TYPE_F32:
+    case GGML_TYPE_F16:
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q3_K:
+    case GGML_TYPE_Q2_K:
+        return true;
+    default:
+        return false;
+    }
 }
 
 uint64_t padded(uint64_t size) {

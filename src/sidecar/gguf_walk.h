@@ -24,7 +24,7 @@ struct GgufValue {
     std::string_view data; // their bytes, or the text
 };
 
-struct GgufTensor { // of at most two dimensions; f32, f16, q8_0 or q4_0
+struct GgufTensor { // of at most two dimensions; f32, f16, q8_0, q4_0, q3_K or q2_K
     std::string_view name;
     uint32_t type = 0; // ggml_type
     uint64_t columns = 0;

@@ -31,11 +31,14 @@ constexpr const char * subspace_tokens = "cascade.subspace.tokens";
 constexpr const char * curve_counts = "cascade.subspace.curve_counts";
 constexpr const char * curve_energies = "cascade.subspace.curve_energies";
 constexpr const char * residual_energies = "cascade.subspace.residual_energies";
-constexpr const char * held_out_medians = "cascade.subspace.held_out_medians";
-constexpr const char * held_out_passing = "cascade.subspace.held_out_passing";
+constexpr const char * held_out = "cascade.subspace.held_out"; // `held_out_points` values each
+constexpr const char * gains = "cascade.subspace.gains";
+constexpr const char * rough_errors = "cascade.subspace.rough_errors";
 
 constexpr const char * basis_suffix = ".basis"; // of tensors
 constexpr const char * image_suffix = ".image";
+constexpr const char * rough_suffix = ".rough";
+constexpr const char * rest_suffix = ".rest";
 constexpr const char * weight_suffix = ".weight"; // of the model's
 
 struct Figure { // of a mode
@@ -65,8 +68,9 @@ struct SubspaceValues {
     std::vector<uint32_t> curve_counts;
     std::vector<float> curve_energies;
     std::vector<float> residual_energies;
-    std::vector<float> held_out_medians;
-    std::vector<float> held_out_passing;
+    std::vector<float> held_out;
+    std::vector<float> gains;
+    std::vector<float> rough_errors;
     uint64_t data_checksum = 0;
 };
 uint64_t checksum_of(const SubspaceValues & values, const std::vector<GgufTensor> & tensors,

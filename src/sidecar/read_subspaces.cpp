@@ -19,10 +19,12 @@ constexpr double unit_tolerance = 0.01; // of a basis vector's length, f16 inclu
 
 bool is_finite_half(uint16_t bits) { return (bits & 0x7c00U) != 0x7c00U; }
 
-// Of any layout whose blocks begin with a half-precision scale, and of halves themselves (blocks of 2 bytes).
-bool are_halves_finite(const TensorView & tensor, size_t block_bytes) {
+// The half at this place of each block, from its end if negative. Halves themselves are blocks of one.
+bool are_halves_finite(const TensorView & tensor, int place) {
+    const size_t block = ggml_type_size(tensor.type);
+    const size_t first = place < 0 ? block - static_cast<size_t>(-place) : static_cast<size_t>(place);
     bool finite = true;
-    for (size_t at = 0; at < tensor.size; at += block_bytes) {
+    for (size_t at = first; at < tensor.size; at += block) {
         uint16_t bits = 0;
         std::memcpy(&bits, tensor.data + at, sizeof(bits));
         finite &= is_finite_half(bits);
@@ -41,8 +43,16 @@ bool are_floats_finite(const TensorView & tensor) {
 }
 
 bool is_finite(const TensorView & tensor) {
-    return tensor.type == GGML_TYPE_F32 ? are_floats_finite(tensor)
-                                        : are_halves_finite(tensor, ggml_type_size(tensor.type));
+    switch (tensor.type) {
+    case GGML_TYPE_F32:
+        return are_floats_finite(tensor);
+    case GGML_TYPE_Q2_K: // a scale and a least value end a block
+        return are_halves_finite(tensor, -2) && are_halves_finite(tensor, -4);
+    case GGML_TYPE_Q3_K:
+        return are_halves_finite(tensor, -2);
+    default:
+        return are_halves_finite(tensor, 0);
+    }
 }
 
 // Gates subtract squared lengths: a longer vector would let them pass whatever comes.
@@ -106,13 +116,13 @@ struct SubspaceReader {
         }
         size_t tensor = 0;
         for (Subspace & subspace : head.subspaces) {
-            subspace.basis.data = bytes.data() + head.offsets[tensor++];
-            bool sound = is_finite(subspace.basis) && has_unit_rows(subspace.basis);
-            for (Image & image : subspace.images) {
-                image.tensor.data = bytes.data() + head.offsets[tensor++];
-                sound = sound && is_finite(image.tensor);
+            for (const TensorView * view : subspace.tensors()) {
+                const_cast<TensorView *>(view)->data = bytes.data() + head.offsets[tensor++]; // of our own subspace
             }
-            if (!sound) {
+            const auto all = subspace.tensors();
+            const bool finite =
+                std::all_of(all.begin(), all.end(), [](const TensorView * view) { return is_finite(*view); });
+            if (!finite || !has_unit_rows(subspace.basis)) {
                 return { nullptr, "has numbers in " + subspace.input + " that no sidecar can have" };
             }
         }

@@ -1,10 +1,13 @@
 // The subspaces of a sidecar: for each input that linear maps of a layer share, a basis V of its leading directions,
-// and for each of those maps the image W V, so that W x = (W V) g + W r where g = V^T x and x = V g + r.
+// and for each of those maps the image W V, so that W x = (W V) g + W r where g = V^T x and x = V g + r. There may be a
+// rough copy W' of each map too, with fewer bits, and the image of what it lacks, (W - W') V: for tokens whose residual
+// is too large to be skipped, but small enough for W' r.
 //
 // In the file each input is a tensor "blk.3.attn_q.basis", named after the first weight that reads it, and behind it
-// one tensor "blk.3.attn_q.image" for each weight. A file is read into memory once, and nothing of it is used before
-// all of it is checked: what was checked can't change afterwards, and a file that is cut while in use harms nobody, as
-// it would if it were mapped. docs/plugin.md has the format.
+// one tensor "blk.3.attn_q.image" for each weight, followed by ".rough" and ".rest" where there is a rough copy. A file
+// is read into memory once, and nothing of it is used before all of it is checked: what was checked can't change
+// afterwards, and a file that is cut while in use harms nobody, as it would if it were mapped. docs/plugin.md has the
+// format.
 #pragma once
 
 #include "sidecar/sidecar.h"
@@ -16,8 +19,9 @@
 
 namespace cascade::sidecar {
 
-constexpr uint32_t subspace_version = 1;
+constexpr uint32_t subspace_version = 2;
 constexpr size_t curve_points = 8;
+constexpr size_t held_out_points = 9; // equally many tokens between them
 constexpr uint32_t widest_input = uint32_t{ 1 } << 20U;
 
 // A matrix in the layout of a ggml tensor of ne = { columns, rows }: rows are contiguous. 32-byte aligned, every number
@@ -33,6 +37,8 @@ struct TensorView {
 struct Image {
     std::string weight; // "blk.3.attn_q.weight"
     TensorView tensor;  // { k, outputs of the weight }; f32, f16, q8_0 or q4_0
+    TensorView rough;   // { width, outputs }; q4_0, q3_K or q2_K; no data: there is none
+    TensorView rest;    // { k, outputs }: the image of what the rough copy lacks
 };
 
 struct EnergyPoint {
@@ -46,9 +52,12 @@ struct EnergyPoint {
 struct SubspaceFigures {
     std::array<EnergyPoint, curve_points> curve; // k grows; points that aren't there come last
     float residual_energy = 0.0F;                // share of the calibration text's energy outside the basis
-    float held_out_median = 0.0F;  // of ||r|| / ||x|| over tokens that were not calibrated on; 1: none were held out
-    float held_out_passing = 0.0F; // share of those with ||r|| / ||x|| <= 0.05
+    // Of ||r|| / ||x|| over tokens that were not calibrated on: the least, quantiles, the largest; all 1: none were.
+    std::array<float, held_out_points> held_out = {};
+    float gain = 1.0F;        // what the gate multiplies ||r|| / ||x|| with: 1, or the output's error for the input's
+    float rough_error = 0.0F; // of the rough copies, relative to the weights; 0: there are none
 
+    bool has_rough() const { return rough_error > 0.0F; }
     bool operator==(const SubspaceFigures &) const = default;
 };
 
@@ -60,7 +69,13 @@ struct Subspace {
     SubspaceFigures figures;
     TensorView basis;          // { width, k }: a row for each direction, all of unit length; f32 or f16
     std::vector<Image> images; // in the file's order; the first is the input's namesake
+
+    // In the file's order.
+    std::vector<const TensorView *> tensors() const;
 };
+
+// Share of held-out tokens with ||r|| / ||x|| of at most `bound`, between the quantiles on a straight line.
+double held_out_within(const SubspaceFigures & figures, double bound);
 
 // Where subspaces come from.
 struct Calibration {

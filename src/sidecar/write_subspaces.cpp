@@ -28,8 +28,10 @@ SubspaceValues values_of(const Calibration & calibration, std::span<const Subspa
             values.curve_energies.push_back(point.energy);
         }
         values.residual_energies.push_back(subspace.figures.residual_energy);
-        values.held_out_medians.push_back(subspace.figures.held_out_median);
-        values.held_out_passing.push_back(subspace.figures.held_out_passing);
+        values.held_out.insert(values.held_out.end(), subspace.figures.held_out.begin(),
+                               subspace.figures.held_out.end());
+        values.gains.push_back(subspace.figures.gain);
+        values.rough_errors.push_back(subspace.figures.rough_error);
     }
     return values;
 }
@@ -58,8 +60,9 @@ void set_values(gguf_context * file, const SubspaceValues & values) {
                       values.curve_counts.size());
     set_floats(key::curve_energies, values.curve_energies);
     set_floats(key::residual_energies, values.residual_energies);
-    set_floats(key::held_out_medians, values.held_out_medians);
-    set_floats(key::held_out_passing, values.held_out_passing);
+    set_floats(key::held_out, values.held_out);
+    set_floats(key::gains, values.gains);
+    set_floats(key::rough_errors, values.rough_errors);
 }
 
 void add_tensors(gguf_context * file, const std::vector<PlannedTensor> & planned) {
@@ -93,13 +96,19 @@ uint64_t bytes_of(const PlannedTensor & tensor) {
 
 std::vector<PlannedTensor> tensors_of(std::span<const Subspace> subspaces) {
     std::vector<PlannedTensor> planned;
+    const auto plan = [&](const std::string & name, const TensorView & tensor) {
+        planned.push_back({ name, tensor.type, tensor.columns, tensor.rows });
+    };
     for (const Subspace & subspace : subspaces) {
-        planned.push_back(
-            { subspace.input + key::basis_suffix, subspace.basis.type, subspace.basis.columns, subspace.basis.rows });
+        plan(subspace.input + key::basis_suffix, subspace.basis);
         for (const Image & image : subspace.images) {
-            const size_t stem = image.weight.size() - std::string_view(key::weight_suffix).size();
-            planned.push_back({ image.weight.substr(0, stem) + key::image_suffix, image.tensor.type,
-                                image.tensor.columns, image.tensor.rows });
+            const std::string stem =
+                image.weight.substr(0, image.weight.size() - std::string_view(key::weight_suffix).size());
+            plan(stem + key::image_suffix, image.tensor);
+            if (subspace.figures.has_rough()) {
+                plan(stem + key::rough_suffix, image.rough);
+                plan(stem + key::rest_suffix, image.rest);
+            }
         }
     }
     return planned;
@@ -173,9 +182,8 @@ bool save_beside_subspaces(const Sidecar & sidecar, const std::string & path) {
     }
     SubspaceWriter writer(path, sidecar, there.file->calibration(), there.file->subspaces());
     for (const Subspace & subspace : there.file->subspaces()) {
-        writer.add({ subspace.basis.data, subspace.basis.size });
-        for (const Image & image : subspace.images) {
-            writer.add({ image.tensor.data, image.tensor.size });
+        for (const TensorView * tensor : subspace.tensors()) {
+            writer.add({ tensor->data, tensor->size });
         }
     }
     return writer.finish();
@@ -184,14 +192,10 @@ bool save_beside_subspaces(const Sidecar & sidecar, const std::string & path) {
 std::vector<std::byte> encode(const Sidecar & sidecar, const Calibration & calibration,
                               std::span<const Subspace> subspaces) {
     std::vector<std::byte> data;
-    const auto add = [&](const TensorView & tensor) {
-        data.insert(data.end(), tensor.data, tensor.data + tensor.size);
-        data.resize((data.size() + alignment - 1) / alignment * alignment);
-    };
     for (const Subspace & subspace : subspaces) {
-        add(subspace.basis);
-        for (const Image & image : subspace.images) {
-            add(image.tensor);
+        for (const TensorView * tensor : subspace.tensors()) {
+            data.insert(data.end(), tensor->data, tensor->data + tensor->size);
+            data.resize((data.size() + alignment - 1) / alignment * alignment);
         }
     }
     DataSum sum;

@@ -27,18 +27,21 @@ double squared_length(std::span<const float> values) {
     return total;
 }
 
-void split_tokens(const FloatRows & inputs, const FloatRows & coordinates, int64_t tokens, float epsilon,
+void split_tokens(const FloatRows & inputs, const FloatRows & coordinates, int64_t tokens, const GateBounds & bounds,
                   GatedTokens & gated) {
-    gated.passed.clear();
-    gated.refused.clear();
+    gated.clear();
     constexpr double rounding = 1e-2; // a basis may be stored in 16 bits
-    const double tolerated = static_cast<double>(epsilon) * epsilon;
+    // false for what isn't a number
+    const auto is_within = [](double whole, double inside, float bound) {
+        return bound > 0.0F && whole - inside <= static_cast<double>(bound) * bound * whole &&
+               inside <= (1.0 + rounding) * whole;
+    };
     for (int64_t token = 0; token < tokens; token++) {
         const double whole = squared_length(inputs.row(token));
         const double inside = squared_length(coordinates.row(token));
-        // false for what isn't a number
-        const bool passes = epsilon > 0.0F && whole - inside <= tolerated * whole && inside <= (1.0 + rounding) * whole;
-        (passes ? gated.passed : gated.refused).push_back(static_cast<int32_t>(token));
+        const bool passes = is_within(whole, inside, bounds.skip);
+        const bool is_rough = !passes && is_within(whole, inside, bounds.rough);
+        (passes ? gated.passed : is_rough ? gated.rough : gated.refused).push_back(static_cast<int32_t>(token));
     }
 }
 

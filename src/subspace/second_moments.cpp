@@ -21,6 +21,17 @@ int64_t strip_offset(int64_t s) { return strip * strip * s * (s + 1) / 2; }
 SecondMoments::SecondMoments(int64_t of_width)
     : size(of_width), values(static_cast<size_t>(strip_offset(strips_of(of_width))), 0.0F) {}
 
+SecondMoments SecondMoments::of(const MatrixView & symmetric) {
+    SecondMoments made(symmetric.rows);
+    for (int64_t s = 0; s < strips_of(made.size); s++) {
+        for (int64_t i = s * strip; i < std::min(made.size, (s + 1) * strip); i++) {
+            std::copy_n(symmetric.row(i), i + 1,
+                        made.values.begin() + strip_offset(s) + ((i - (s * strip)) * strip_width(s)));
+        }
+    }
+    return made;
+}
+
 size_t SecondMoments::bytes(int64_t width) {
     return static_cast<size_t>(strip_offset(strips_of(width))) * sizeof(float);
 }

@@ -15,6 +15,7 @@ namespace cascade::subspace {
 class SecondMoments {
   public:
     explicit SecondMoments(int64_t of_width);
+    static SecondMoments of(const MatrixView & symmetric); // a matrix that was made in another way
 
     int64_t width() const { return size; }
     int64_t tokens() const { return count; }

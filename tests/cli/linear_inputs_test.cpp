@@ -146,12 +146,14 @@ TEST_F(KeptCalibrationTest, ComesBackToTheSameSettingsAndToNoOthers) {
     basis.basis.values = { 3.0, 1.0 };
     basis.basis.vectors = { 1.0F, 0.0F, 0.0F };
     basis.inherited = { 0.25, 9 };
+    basis.guess = { 0.5F, 0.25F, 0.0F };
+    basis.loss = { 0.125, 0.75 };
     {
-        KeptCalibration kept("settings", false);
+        KeptCalibration kept("settings", "k 1", false);
         kept.save({ 1, 4, 0.5, 0.25 }, moments);
         kept.save(3, basis);
     }
-    KeptCalibration again("settings", true);
+    KeptCalibration again("settings", "k 1", true);
     std::vector<subspace::SecondMoments> back;
     back.emplace_back(30);
     EXPECT_FALSE(again.load(0, back));
@@ -164,14 +166,22 @@ TEST_F(KeptCalibrationTest, ComesBackToTheSameSettingsAndToNoOthers) {
     EXPECT_EQ(again.load(3)->basis.vectors, basis.basis.vectors);
     EXPECT_EQ(again.load(3)->inherited.updates, 9);
     EXPECT_FALSE(again.has(2));
-    EXPECT_FALSE(KeptCalibration("others", true).has(3));
-    EXPECT_FALSE(KeptCalibration("settings", false).has(3)) << "forgotten without --resume";
+    EXPECT_EQ(again.load(3)->guess, basis.guess);
+    EXPECT_EQ(again.load(3)->loss.gain, 0.75);
+    EXPECT_FALSE(KeptCalibration("others", "k 1", true).has(3));
+    KeptCalibration another("settings", "k 2", true); // the same moments, other bases
+    EXPECT_FALSE(another.has(3));
+    EXPECT_TRUE(another.load(1, back));
+    again.forget_bases();
+    EXPECT_FALSE(again.has(3));
+    EXPECT_TRUE(again.load(1, back));
+    EXPECT_FALSE(KeptCalibration("settings", "k 1", false).load(1, back)) << "forgotten without --resume";
 }
 
 TEST_F(KeptCalibrationTest, WhatIsCutShortIsNotTaken) {
     std::vector<subspace::SecondMoments> moments;
     moments.emplace_back(30);
-    KeptCalibration kept("settings", false);
+    KeptCalibration kept("settings", "k 1", false);
     kept.save({ 0, 4, 0.5, 0.25 }, moments);
     for (const auto & entry : std::filesystem::recursive_directory_iterator(cache)) {
         if (entry.path().filename() == "moments") {

@@ -8,8 +8,10 @@
 #include "ggml-backend.h"
 #include "ggml-cpp.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -22,6 +24,8 @@ struct Shape {
     ggml_type weights = GGML_TYPE_F32, images = GGML_TYPE_F32, basis = GGML_TYPE_F32;
     float noise = 0.03F; // of the residual beside the subspace, for tokens that are to pass
     double near = 0.5;   // share of such tokens
+    double middle = 0.0; // of those that are between near and far
+    bool rough = false;  // there are rough copies of the weights
 };
 
 std::vector<char> stored(ggml_type type, const std::vector<float> & values, int64_t columns) {
@@ -80,19 +84,24 @@ class TwoMaps {
 
     std::vector<std::vector<float>> bare() { return compute(graph); }
 
-    GatedMaps maps(float epsilon) const {
+    GatedMaps maps(subspace::GateBounds bounds) const {
         GatedMaps wanted;
-        wanted.epsilon = epsilon;
+        wanted.bounds = bounds;
         wanted.basis = { shape.basis, shape.width, shape.k, basis_bytes.data() };
         for (size_t i = 0; i < images.size(); i++) {
-            wanted.maps.push_back(
-                { static_cast<int>(i), { shape.images, shape.k, shape.outputs[i], images[i].data() } });
+            GatedMap & map = wanted.maps.emplace_back();
+            map.node = static_cast<int>(i);
+            map.image = { shape.images, shape.k, shape.outputs[i], images[i].data() };
+            if (shape.rough) {
+                map.rough = { GGML_TYPE_Q4_0, shape.width, shape.outputs[i], rough[i].data() };
+                map.rest = { shape.images, shape.k, shape.outputs[i], rest[i].data() };
+            }
         }
         return wanted;
     }
 
-    std::vector<std::vector<float>> gated(float epsilon, GatedInput::Counts & counts, int times = 2) {
-        const GatedMaps wanted = maps(epsilon);
+    std::vector<std::vector<float>> gated(subspace::GateBounds bounds, GatedInput::Counts & counts, int times = 2) {
+        const GatedMaps wanted = maps(bounds);
         EXPECT_EQ(gating_objection(*graph, wanted), nullptr);
         attend::Buffer scratch;
         GatedInput own(*graph, wanted, scratch.need(scratch_floats(*graph, wanted)));
@@ -109,14 +118,36 @@ class TwoMaps {
         return result;
     }
 
-    bool is_near(int64_t token) const { return near[static_cast<size_t>(token)]; }
+    enum class Distance { near, middle, far };
+    Distance distance(int64_t token) const { return distances[static_cast<size_t>(token)]; }
+    bool is_near(int64_t token) const { return distance(token) == Distance::near; }
 
-    // (W V) g in double, of the matrices as they are stored.
     double through(size_t map, int64_t token, int64_t output) const {
+        return times_coordinates(images[map], map, token, output);
+    }
+
+    // W' x + ((W - W') V) g.
+    double through_rough(size_t map, int64_t token, int64_t output) const {
+        const std::vector<float> w =
+            read_back(GGML_TYPE_Q4_0, rough[map], static_cast<size_t>(shape.width * shape.outputs[map]));
+        double sum = times_coordinates(rest[map], map, token, output);
+        for (int64_t i = 0; i < shape.width; i++) {
+            sum += static_cast<double>(w[static_cast<size_t>((output * shape.width) + i)]) *
+                   x[static_cast<size_t>((token * shape.width) + i)];
+        }
+        return sum;
+    }
+
+    const Shape shape;
+    ggml_cgraph * graph = nullptr;
+
+  private:
+    // An image times g in double, of the matrices as they are stored.
+    double times_coordinates(const std::vector<char> & stored_image, size_t map, int64_t token, int64_t output) const {
         double sum = 0.0;
         const std::vector<float> v = read_back(shape.basis, basis_bytes, static_cast<size_t>(shape.k * shape.width));
         const std::vector<float> image =
-            read_back(shape.images, images[map], static_cast<size_t>(shape.k * shape.outputs[map]));
+            read_back(shape.images, stored_image, static_cast<size_t>(shape.k * shape.outputs[map]));
         for (int64_t j = 0; j < shape.k; j++) {
             double g = 0.0;
             for (int64_t i = 0; i < shape.width; i++) {
@@ -128,10 +159,6 @@ class TwoMaps {
         return sum;
     }
 
-    const Shape shape;
-    ggml_cgraph * graph = nullptr;
-
-  private:
     float normal() { return std::normal_distribution<float>()(random); }
 
     // Unit vectors of the first k coordinates, turned by reflections: orthonormal.
@@ -162,12 +189,16 @@ class TwoMaps {
     }
 
     void make_input() {
-        std::bernoulli_distribution is_near_one(shape.near);
+        std::uniform_real_distribution<double> chance(0.0, 1.0);
         for (int64_t token = 0; token < shape.tokens; token++) {
-            near.push_back(is_near_one(random));
-            const float outside =
-                near.back() ? shape.noise * std::sqrt(static_cast<float>(shape.k) / static_cast<float>(shape.width))
-                            : 1.0F;
+            const double drawn = chance(random);
+            distances.push_back(drawn < shape.near                  ? Distance::near
+                                : drawn < shape.near + shape.middle ? Distance::middle
+                                                                    : Distance::far);
+            const float relative = std::sqrt(static_cast<float>(shape.k) / static_cast<float>(shape.width));
+            const float outside = distances.back() == Distance::far      ? 1.0F
+                                  : distances.back() == Distance::middle ? 0.25F * relative
+                                                                         : shape.noise * relative;
             std::vector<float> row(static_cast<size_t>(shape.width));
             for (float & value : row) {
                 value = outside * normal();
@@ -192,19 +223,27 @@ class TwoMaps {
             const std::vector<char> bytes = stored(shape.weights, w, shape.width);
             ggml_backend_tensor_set(weights[map], bytes.data(), 0, bytes.size());
             w = read_back(shape.weights, bytes, w.size());
-            std::vector<float> image;
-            for (int64_t o = 0; o < shape.outputs[map]; o++) {
-                for (int64_t j = 0; j < shape.k; j++) {
-                    double sum = 0.0;
-                    for (int64_t i = 0; i < shape.width; i++) {
-                        sum += static_cast<double>(w[static_cast<size_t>((o * shape.width) + i)]) *
-                               directions[static_cast<size_t>((j * shape.width) + i)];
-                    }
-                    image.push_back(static_cast<float>(sum));
-                }
-            }
-            images.push_back(stored(shape.images, image, shape.k));
+            images.push_back(stored(shape.images, image_of(w), shape.k));
+            rough.push_back(stored(GGML_TYPE_Q4_0, w, shape.width));
+            const std::vector<float> copy = read_back(GGML_TYPE_Q4_0, rough.back(), w.size());
+            std::transform(w.begin(), w.end(), copy.begin(), w.begin(), std::minus<>());
+            rest.push_back(stored(shape.images, image_of(w), shape.k));
         }
+    }
+
+    std::vector<float> image_of(const std::vector<float> & w) const {
+        std::vector<float> image;
+        for (size_t row = 0; row < w.size(); row += static_cast<size_t>(shape.width)) {
+            for (int64_t j = 0; j < shape.k; j++) {
+                double sum = 0.0;
+                for (int64_t i = 0; i < shape.width; i++) {
+                    sum += static_cast<double>(w[row + static_cast<size_t>(i)]) *
+                           directions[static_cast<size_t>((j * shape.width) + i)];
+                }
+                image.push_back(static_cast<float>(sum));
+            }
+        }
+        return image;
     }
 
     std::mt19937 random;
@@ -215,8 +254,8 @@ class TwoMaps {
     std::vector<ggml_tensor *> weights, outputs;
     std::vector<float> directions, x;
     std::vector<char> basis_bytes;
-    std::vector<std::vector<char>> images;
-    std::vector<bool> near;
+    std::vector<std::vector<char>> images, rough, rest;
+    std::vector<Distance> distances;
 };
 
 Shape some_shape(std::mt19937 & random) {
@@ -248,7 +287,7 @@ TEST(GatedInput, TokensThatPassGoThroughTheImageAndAllOthersKeepEveryBit) {
         TwoMaps two(shape, i);
         const auto bare = two.bare();
         GatedInput::Counts counts;
-        const auto found = two.gated(0.1F, counts);
+        const auto found = two.gated({ 0.1F }, counts);
         ASSERT_EQ(counts.tokens, shape.tokens);
         const bool rounded = shape.images != GGML_TYPE_F32; // the engine rounds coordinates as well
         for (size_t map = 0; map < found.size(); map++) {
@@ -277,9 +316,47 @@ TEST(GatedInput, AGateThatNeverPassesChangesNothing) {
         TwoMaps two(shape, i);
         const auto bare = two.bare();
         GatedInput::Counts counts;
-        EXPECT_EQ(two.gated(0.0F, counts), bare) << "case " << i;
+        EXPECT_EQ(two.gated({}, counts), bare) << "case " << i;
         EXPECT_EQ(counts.passed, 0);
     }
+}
+
+TEST(GatedInput, TokensBetweenTakeTheRoughCopyAndWhatItLacks) {
+    GatedInput::Counts all;
+    for (unsigned i = 0; i < 60; i++) {
+        std::mt19937 random(i);
+        Shape shape = some_shape(random);
+        shape.rough = true;
+        shape.width = std::max<int64_t>(shape.width, 160); // far tokens are far
+        shape.near = i % 3 == 0 ? 0.0 : 0.4;
+        shape.middle = i % 4 == 0 ? 1.0 - shape.near : 0.3;
+        TwoMaps two(shape, i);
+        const auto bare = two.bare();
+        GatedInput::Counts counts;
+        const auto found = two.gated({ 0.1F, 0.35F }, counts);
+        const bool rounded = shape.images != GGML_TYPE_F32;
+        for (size_t map = 0; map < found.size(); map++) {
+            for (int64_t token = 0; token < shape.tokens; token++) {
+                for (int64_t o = 0; o < shape.outputs[map]; o++) {
+                    const float value = found[map][static_cast<size_t>((token * shape.outputs[map]) + o)];
+                    if (two.is_near(token)) {
+                        ASSERT_NEAR(value, two.through(map, token, o), rounded ? 0.1 : 1e-2) << "case " << i;
+                    } else if (two.distance(token) == TwoMaps::Distance::middle) { // the engine rounds inputs as well
+                        ASSERT_NEAR(value, two.through_rough(map, token, o), 0.1) << "case " << i;
+                    } else {
+                        ASSERT_EQ(value, bare[map][static_cast<size_t>((token * shape.outputs[map]) + o)])
+                            << "case " << i;
+                    }
+                }
+            }
+        }
+        all.tokens += counts.tokens;
+        all.passed += counts.passed;
+        all.rough += counts.rough;
+    }
+    EXPECT_GT(all.passed, 50);
+    EXPECT_GT(all.rough, 50);
+    EXPECT_GT(all.tokens - all.passed - all.rough, 50);
 }
 
 TEST(GatedInput, WholeSpaceIsExact) {
@@ -288,7 +365,7 @@ TEST(GatedInput, WholeSpaceIsExact) {
     TwoMaps two(shape, 1);
     const auto bare = two.bare();
     GatedInput::Counts counts;
-    const auto found = two.gated(0.05F, counts);
+    const auto found = two.gated({ 0.05F }, counts);
     EXPECT_EQ(counts.passed, shape.tokens);
     for (size_t map = 0; map < found.size(); map++) {
         for (size_t i = 0; i < found[map].size(); i++) {
@@ -299,16 +376,18 @@ TEST(GatedInput, WholeSpaceIsExact) {
 
 TEST(GatedInput, OtherShapesAreRefused) {
     TwoMaps two(Shape(), 1);
-    GatedMaps wanted = two.maps(0.1F);
+    GatedMaps wanted = two.maps({ 0.1F });
     wanted.basis.columns += 32;
     EXPECT_NE(gating_objection(*two.graph, wanted), nullptr);
-    wanted = two.maps(0.1F);
+    wanted = two.maps({ 0.1F });
     wanted.maps[1].image.rows++;
     EXPECT_NE(gating_objection(*two.graph, wanted), nullptr);
-    wanted = two.maps(0.1F);
+    wanted = two.maps({ 0.1F });
     wanted.maps[0].image.columns--;
     EXPECT_NE(gating_objection(*two.graph, wanted), nullptr);
     wanted.maps.clear();
+    EXPECT_NE(gating_objection(*two.graph, wanted), nullptr);
+    wanted = two.maps({ 0.1F, 0.5F }); // no rough copies are there
     EXPECT_NE(gating_objection(*two.graph, wanted), nullptr);
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 std::string page_of(const nlohmann::json & results) {
     const std::string kind = results.value("kind", "");
+    if (kind == "frontier") {
+        return cascade::report::html_page("frontier.html", results);
+    }
     if (kind == "calibration") {
         return cascade::report::calibration_page(results);
     }

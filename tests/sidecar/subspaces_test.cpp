@@ -48,11 +48,13 @@ void expect_same(const SubspaceFile & file, const MadeSubspaces & made) {
         EXPECT_EQ(read.width, wanted.width);
         EXPECT_EQ(read.k, wanted.k);
         EXPECT_EQ(read.figures, wanted.figures);
-        expect_same(read.basis, wanted.basis);
         ASSERT_EQ(read.images.size(), wanted.images.size());
         for (size_t j = 0; j < wanted.images.size(); j++) {
             EXPECT_EQ(read.images[j].weight, wanted.images[j].weight);
-            expect_same(read.images[j].tensor, wanted.images[j].tensor);
+        }
+        ASSERT_EQ(read.tensors().size(), wanted.tensors().size());
+        for (size_t j = 0; j < wanted.tensors().size(); j++) {
+            expect_same(*read.tensors()[j], *wanted.tensors()[j]);
         }
     }
 }
@@ -112,7 +114,7 @@ TEST(Subspaces, CanBeReadByTheEngineToo) {
     const Bytes bytes = MadeSubspaces().encoded();
     const gguf_context_ptr file(gguf_init_from_buffer(bytes.data(), bytes.size(), { true, nullptr }));
     ASSERT_TRUE(file);
-    EXPECT_EQ(gguf_get_n_tensors(file.get()), 6);
+    EXPECT_EQ(gguf_get_n_tensors(file.get()), 13);
     EXPECT_GE(gguf_find_tensor(file.get(), "blk.0.attn_k.image"), 0);
 }
 
@@ -238,10 +240,15 @@ TEST(Subspaces, ValuesThatNoneHaveAreRefused) {
     };
     for (const float bad : { -0.1F, 1.1F, nan, std::numeric_limits<float>::infinity() }) {
         figures("residual", [&](SubspaceFigures & f) { f.residual_energy = bad; });
-        figures("median", [&](SubspaceFigures & f) { f.held_out_median = bad; });
-        figures("passing", [&](SubspaceFigures & f) { f.held_out_passing = bad; });
+        figures("held out", [&](SubspaceFigures & f) { f.held_out[8] = bad; });
+        expect_refused(made_with([&](MadeSubspaces & made) { made.subspaces[2].figures.rough_error = bad; }),
+                       "rough error", none);
         figures("energy", [&](SubspaceFigures & f) { f.curve[1].energy = bad; });
     }
+    for (const float bad : { -0.1F, 0.0F, 1e7F, nan }) {
+        figures("gain", [&](SubspaceFigures & f) { f.gain = bad; });
+    }
+    figures("quantiles that fall", [](SubspaceFigures & f) { f.held_out[3] = 0.15F; });
     figures("a curve that falls", [](SubspaceFigures & f) { f.curve[1].energy = 0.4F; });
     figures("a curve that goes back", [](SubspaceFigures & f) { f.curve[1].k = 8; });
     figures("a curve beyond the width", [](SubspaceFigures & f) { f.curve[2].k = 41; });
@@ -268,12 +275,51 @@ TEST(Subspaces, NumbersThatNoneHaveAreRefused) {
     numbers("f32 basis, infinite",
             [](MadeSubspaces & made) { made.number(4, 0) = std::numeric_limits<float>::infinity(); });
     numbers("f32 image", [&](MadeSubspaces & made) { made.number(5, 5) = nan; });
+    numbers("q2_K rough copy, scale", [](MadeSubspaces & made) { made.half(8, 40) = half_nan; });
+    numbers("q2_K rough copy, least value", [](MadeSubspaces & made) { made.half(8, 41) = half_infinite; });
+    numbers("q3_K rough copy, scale", [](MadeSubspaces & made) { made.half(11, 54) = half_nan; });
+    numbers("f32 rest", [&](MadeSubspaces & made) { made.number(9, 0) = nan; });
     numbers("a basis vector too long", [](MadeSubspaces & made) { made.number(4, 0) = 1.0F; });
     numbers("a basis vector of nothing", [](MadeSubspaces & made) {
         for (size_t i = 0; i < 5; i++) {
             made.number(4, i) = 0.0F;
         }
     });
+}
+
+TEST(Subspaces, RoughCopiesOutOfTheirPlaceAreRefused) {
+    const std::string rough = "blk.2.ffn_up.rough";
+    const std::string rest = "blk.2.ffn_up.rest";
+    const std::vector<std::tuple<const char *, Bytes, const char *>> files = {
+        { "of another map", renamed(rough, "blk.2.ffn_xx.rough"), "without an image" },
+        { "a rest of another map", renamed(rest, "blk.2.ffn_xx.rest"), "isn't there" },
+        { "a rough copy as an image", renamed(rough, "blk.2.ffn_up.image"), "" },
+        { "an image as a rough copy", renamed("blk.0.attn_k.image", "blk.0.attn_q.rough"), "rough copy" },
+        { "a rough copy of another shape", with<uint64_t>(rough, to_columns, 512), "" },
+        { "a rough copy with a row more", with<uint64_t>(rough, to_rows, 4), "" },
+        { "a rough copy in halves", with<uint32_t>(rough, to_type, GGML_TYPE_F16), "" },
+        { "an image in q2_K", with<uint32_t>("blk.2.ffn_up.image", to_type, GGML_TYPE_Q2_K), "" },
+        { "a rough copy of another width", made_with([](MadeSubspaces & made) {
+              made.subspaces[1].figures.rough_error = 0.1F;
+              made.subspaces[1].images[0].rough = made.subspaces[2].images[0].rough;
+              made.subspaces[1].images[0].rest = made.subspaces[1].images[0].tensor;
+          }),
+          "rough copy" },
+    };
+    for (const auto & [what, bytes, why] : files) {
+        expect_refused(bytes, what, why);
+    }
+}
+
+TEST(Subspaces, HeldOutTokensWithinABound) {
+    SubspaceFigures figures;
+    figures.held_out = { 0.1F, 0.1F, 0.2F, 0.2F, 0.3F, 0.3F, 0.4F, 0.5F, 0.9F };
+    EXPECT_EQ(held_out_within(figures, 0.05), 0.0);
+    EXPECT_EQ(held_out_within(figures, 0.95), 1.0);
+    EXPECT_NEAR(held_out_within(figures, 0.35), 5.5 / 8.0, 1e-6);
+    EXPECT_NEAR(held_out_within(figures, 0.7), 7.5 / 8.0, 1e-6);
+    figures.held_out.fill(1.0F); // none were held out
+    EXPECT_EQ(held_out_within(figures, 0.99), 0.0);
 }
 
 TEST(Subspaces, OfAnotherVersionOrWithoutTheirValuesAreRefused) {
@@ -288,7 +334,7 @@ TEST(Subspaces, OfAnotherVersionOrWithoutTheirValuesAreRefused) {
         return changed;
     };
     ASSERT_TRUE(read_subspaces(rewritten([](gguf_context *) {})).file);
-    expect_refused(rewritten([](gguf_context * f) { gguf_set_val_u32(f, key::subspace_version, 2); }), "later",
+    expect_refused(rewritten([](gguf_context * f) { gguf_set_val_u32(f, key::subspace_version, 3); }), "later",
                    "version");
     expect_refused(rewritten([](gguf_context * f) { gguf_remove_key(f, key::subspace_version); }), "none",
                    "doesn't say");
@@ -298,13 +344,13 @@ TEST(Subspaces, OfAnotherVersionOrWithoutTheirValuesAreRefused) {
         "for another model", "checksum");
     for (const char * name : { key::subspace_checksum, key::data_checksum, key::subspace_text, key::subspace_date,
                                key::subspace_context, key::subspace_tokens, key::curve_counts, key::curve_energies,
-                               key::residual_energies, key::held_out_medians, key::held_out_passing }) {
+                               key::residual_energies, key::held_out, key::gains, key::rough_errors }) {
         expect_refused(rewritten([&](gguf_context * f) { gguf_remove_key(f, name); }), name, name);
         expect_refused(rewritten([&](gguf_context * f) { gguf_set_val_f64(f, name, 1.0); }), name, name);
     }
-    const float floats[] = { 0.1F, 0.2F, 0.3F };
-    for (const char * name : { key::residual_energies, key::held_out_medians, key::held_out_passing }) {
-        expect_refused(rewritten([&](gguf_context * f) { gguf_set_arr_data(f, name, GGUF_TYPE_FLOAT32, floats, 3); }),
+    const float floats[] = { 0.1F, 0.2F, 0.3F, 0.4F };
+    for (const char * name : { key::residual_energies, key::held_out, key::gains, key::rough_errors }) {
+        expect_refused(rewritten([&](gguf_context * f) { gguf_set_arr_data(f, name, GGUF_TYPE_FLOAT32, floats, 4); }),
                        name, "no sidecar can have");
     }
 }
@@ -316,12 +362,11 @@ class SubspacesOnDisk : public testing::Test {
 
     static void add_all(SubspaceWriter & writer, const MadeSubspaces & made) {
         for (const Subspace & subspace : made.subspaces) {
-            writer.add({ subspace.basis.data, subspace.basis.size });
-            for (const Image & image : subspace.images) { // in two pieces
-                const size_t row = image.tensor.size / static_cast<size_t>(image.tensor.rows);
-                writer.add({ image.tensor.data, row });
-                if (image.tensor.size > row) {
-                    writer.add({ image.tensor.data + row, image.tensor.size - row });
+            for (const TensorView * tensor : subspace.tensors()) { // in two pieces
+                const size_t row = tensor->size / static_cast<size_t>(tensor->rows);
+                writer.add({ tensor->data, row });
+                if (tensor->size > row) {
+                    writer.add({ tensor->data + row, tensor->size - row });
                 }
             }
         }
