@@ -1,9 +1,9 @@
-// A basis for what maps make of their input, instead of for the input itself: directions that the maps don't look at are
-// not worth keeping, however much of the input lies along them.
+// A basis for what maps make of their input, instead of for the input itself: directions that the maps don't look at
+// are not worth keeping, however much of the input lies along them.
 //
 // Among all maps of rank k, the one with the least sum of |W x - y|^2 over a text takes the leading directions of the
-// output. It reads V^T x, where V spans the rows of those directions' U^T W, and its image is W Z: Z is the best guess of
-// x from V^T x. For leading directions of the inputs Z is V itself, and the image is the paper's W V.
+// output. It reads V^T x, where V spans the rows of those directions' U^T W, and its image is W Z: Z is the best guess
+// of x from V^T x. For leading directions of the inputs Z is V itself, and the image is the paper's W V.
 #pragma once
 
 #include "subspace/basis.h"

@@ -81,8 +81,7 @@ TEST(OutputBasis, LosesAsLittleAsAnyMapOfItsRank) {
             const double lost = made.lost(basis, guess_view);
             EXPECT_NEAR(lost, made.least(k), 0.01 * made.least(k) + 1e-5) << width << ", " << k;
             EXPECT_NEAR(1.0 - basis.energy(k), made.least(k), 0.01 * made.least(k) + 1e-4);
-            const OutputLoss loss =
-                output_loss(basis, guess_view, made.input_moments, made.weight_moments, made.team);
+            const OutputLoss loss = output_loss(basis, guess_view, made.input_moments, made.weight_moments, made.team);
             EXPECT_NEAR(loss.share, lost, 0.01 * lost + 1e-4);
         }
     }
