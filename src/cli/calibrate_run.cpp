@@ -264,6 +264,7 @@ KeptBasis Run::solved(size_t input, const subspace::SecondMoments & seen, Team &
 std::vector<KeptBasis> Run::solved(const std::vector<size_t> & some) {
     std::vector<KeptBasis> found(some.size());
     std::vector<subspace::SecondMoments> seen;
+    seen.reserve(some.size());
     for (const size_t input : some) { // one file, read by one thread
         seen.push_back(looks_at_output() ? moments_of_weights(input) : subspace::SecondMoments(1));
     }

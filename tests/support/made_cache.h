@@ -4,10 +4,10 @@
 
 #include "attend/kernels/kernel.h"
 #include "cover/index/cells.h"
+#include "support/cases.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -28,16 +28,6 @@ inline bool coin(Random & random, double share) { return std::bernoulli_distribu
 template <class T>
 T one_of(Random & random, std::initializer_list<T> choices) {
     return choices.begin()[between(random, 0, static_cast<int64_t>(choices.size()) - 1)];
-}
-
-#ifndef CASCADE_FEWER_CASES
-#define CASCADE_FEWER_CASES 1
-#endif
-
-// CASCADE_TEST_CASES where it is set, for runs that take longer.
-inline int cases(int usually) {
-    const char * wanted = std::getenv("CASCADE_TEST_CASES");
-    return wanted != nullptr ? std::max(1, std::atoi(wanted)) : usually / CASCADE_FEWER_CASES;
 }
 
 template <Format format>
