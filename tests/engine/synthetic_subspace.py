@@ -104,7 +104,6 @@ class Synthetic:
 
     def bench(self, mode: str, *args: str) -> list[dict]:
         env = self.p.environment(None, GGML_CASCADE_SIDECAR=str(self.sidecar), XDG_CACHE_HOME=str(self.tmp))
-        env.pop("OMP_WAIT_POLICY", None)
         done = subprocess.run([str(self.p.bin / "cascade"), "bench", "-m", self.p.model, "--mode", mode, "-t", "2", "-fa", "on", *args,
                                "-o", "json"], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stderr[-2000:]
@@ -155,7 +154,7 @@ def speed(bin_dir: pathlib.Path, shape: Shape, least: float) -> int:
         with tempfile.TemporaryDirectory(prefix="subspace-") as name:
             s = Synthetic(bin_dir, pathlib.Path(name), shape, noisy_every)
             far = "none" if noisy_every == 0 else f"1 in {noisy_every}"
-            for test in s.bench("gated", "-p", "512", "-n", "32", "-r", "12"):
+            for test in s.bench("gated", "-p", "512", "-n", "32", "-r", "8"):
                 low, high = test["ratio_interval"]
                 print(f"width {shape.width}, k {shape.k}, {far} far, {test['test']}: {test['bare_ts']:.2f} -> {test['ours_ts']:.2f} "
                       f"tokens/s, ratio {test['ratio']:.2f} ({low:.2f} .. {high:.2f}), control {test['control_ratio']:.3f}", flush=True)
