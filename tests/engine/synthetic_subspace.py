@@ -173,9 +173,9 @@ def main() -> int:
             print(f"skipped: {program} is not in {args.bin}; build it there")
             return SKIP
     bin_dir = args.bin.resolve()
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if args.speed:
         return speed(bin_dir, Shape(4096, 256), args.least)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     with tempfile.TemporaryDirectory(prefix="subspace-") as name:
         return run_checks(CHECKS, Synthetic(bin_dir, pathlib.Path(name), Shape(2048, 128)))
 
