@@ -12,6 +12,13 @@ namespace {
 
 graph::Matrix matrix_of(const sidecar::TensorView & view) { return { view.type, view.columns, view.rows, view.data }; }
 
+// Of one computation, or of all.
+template <typename Counts>
+GatedShares shares_of(const Counts & counts) {
+    const auto tokens = static_cast<double>(counts.tokens);
+    return { static_cast<double>(counts.passed) / tokens, static_cast<double>(counts.rough) / tokens };
+}
+
 // The maps of a layer that a subspace has images for, with what they read.
 GatedInputs::Wanted maps_of(const sidecar::Subspace & subspace, const graph::Layer & layer, float epsilon) {
     GatedInputs::Wanted wanted;
@@ -80,14 +87,12 @@ void GatedInputs::finish(SubspaceTotals & totals) {
             continue;
         }
         const auto tokens = static_cast<double>(counts.tokens);
-        const GatedShares shares = { static_cast<double>(counts.passed) / tokens,
-                                     static_cast<double>(counts.rough) / tokens };
         SubspaceCounts & total = totals[wanted[i].kind];
         total.tokens += counts.tokens;
         total.passed += counts.passed;
         total.rough += counts.rough;
         total.weight_bytes += tokens * wanted[i].costs.weights;
-        total.bytes += tokens * bytes_read(wanted[i].costs, shares);
+        total.bytes += tokens * bytes_read(wanted[i].costs, shares_of(counts));
     }
 }
 
@@ -127,13 +132,9 @@ bool LayerSubspaces::pays(const GatedInputs::Wanted & input, const sidecar::Subs
         return settings.way == Way::gated;
     }
     const auto seen = totals.find(input.kind);
-    GatedShares shares = held_out_shares(subspace.figures, settings.gate());
-    if (seen != totals.end() && seen->second.tokens > 0) {
-        const auto tokens = static_cast<double>(seen->second.tokens);
-        shares = { static_cast<double>(seen->second.passed) / tokens,
-                   static_cast<double>(seen->second.rough) / tokens };
-    }
-    return gating_pays(input.costs, shares);
+    const bool known = seen != totals.end() && seen->second.tokens > 0;
+    return gating_pays(input.costs,
+                       known ? shares_of(seen->second) : held_out_shares(subspace.figures, settings.gate()));
 }
 
 std::unique_ptr<GatedInputs> LayerSubspaces::of(const ggml_cgraph & original, const graph::ModelGraph & model) {

@@ -376,7 +376,7 @@ bool Run::measure_held_out() {
 
 bool Run::write() {
     const auto start = Clock::now();
-    CalibrationImages images(options, result, fingerprints, model.get());
+    CalibrationImages images(options, result, fingerprints, weights);
     const bool done = images.write([&](size_t i) { return kept.load(i).value(); }, team, progress);
     result.seconds.images = since(start);
     if (done) {

@@ -77,8 +77,8 @@ double share_within(const std::vector<float> & values, double bound) {
 }
 
 CalibrationImages::CalibrationImages(const CalibrateOptions & some_options, const CalibrateResult & some_result,
-                                     const std::vector<uint64_t> & some_fingerprints, const llama_model * model)
-    : options(some_options), result(some_result), fingerprints(some_fingerprints), weights(model, options.model) {}
+                                     const std::vector<uint64_t> & some_fingerprints, ModelWeights & some_weights)
+    : options(some_options), result(some_result), fingerprints(some_fingerprints), weights(some_weights) {}
 
 // What a sidecar in this place knows of the same model's tuning stays.
 sidecar::Sidecar CalibrationImages::binding() const {

@@ -15,7 +15,7 @@ namespace cascade::cli {
 class CalibrationImages {
   public:
     CalibrationImages(const CalibrateOptions & some_options, const CalibrateResult & some_result,
-                      const std::vector<uint64_t> & some_fingerprints, const llama_model * model);
+                      const std::vector<uint64_t> & some_fingerprints, ModelWeights & some_weights);
 
     // false: interrupted. Throws std::runtime_error with a message for a person.
     bool write(const std::function<KeptBasis(size_t input)> & basis_of, Team & team, Progress & progress);
@@ -32,7 +32,7 @@ class CalibrationImages {
     const CalibrateOptions & options;
     const CalibrateResult & result;
     const std::vector<uint64_t> & fingerprints;
-    ModelWeights weights;
+    ModelWeights & weights;
 };
 
 // The points at which energies are shown and kept.

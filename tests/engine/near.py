@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests/support")]
 from checks import run_checks  # noqa: E402
 from passkeys import text_with_keys  # noqa: E402
+from perplexity import mean_kl  # noqa: E402
 from programs import SKIP, Programs  # noqa: E402
 from summary import contradictions, share, summaries_of  # noqa: E402
 
@@ -34,7 +34,6 @@ EQUAL = 1e-5  # KL of what differs by rounding alone
 INDEX_SHARE = 0.35  # of the cache's bytes in f16
 MOST_ERROR = 0.05  # of an attention's output, on average
 FAULTS = ("read", "rewrite", "scratch", "node")
-MEAN_KL = re.compile(r"^Mean\s+KLD:\s*(-?[\d.]+|-?nan|-?inf)", re.MULTILINE)
 
 
 def cache_bytes(tokens: int) -> int:
@@ -83,9 +82,7 @@ class Near:
         if not base.exists():
             self.perplexity(None, context, *common, chunks=chunks)
         printed, summary = self.perplexity(mode, context, *common, "--kl-divergence", *args, chunks=chunks)
-        kl = MEAN_KL.search(printed)
-        assert kl, printed[-1500:]
-        return float(kl[1]), summary
+        return mean_kl(printed), summary
 
     def complete(self, mode: str | None, prompt: str, *args: str, **variables: str) -> tuple[str, dict]:
         stats, file = self.tmp / "stats", self.tmp / "prompt"

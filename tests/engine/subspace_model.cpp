@@ -138,7 +138,8 @@ class KnownSubspaces {
         const std::vector<uint64_t> fingerprints = cascade::cli::fingerprints_of(model); // starts the engine
         const llama_model_ptr loaded = cascade::cli::load_model(model, false);
         cascade::cli::Progress progress;
-        cascade::cli::CalibrationImages images(options, result, fingerprints, loaded.get());
+        cascade::cli::ModelWeights weights(loaded.get(), model);
+        cascade::cli::CalibrationImages images(options, result, fingerprints, weights);
         images.write([&](size_t input) { return bases[input]; }, team, progress);
     }
 

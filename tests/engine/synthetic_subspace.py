@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/engine")]
 from checks import run_checks  # noqa: E402
+from perplexity import mean_kl  # noqa: E402
 from programs import SKIP, Programs  # noqa: E402
 from summary import summaries_of  # noqa: E402
 
@@ -30,7 +30,6 @@ CONTEXT = 512
 OUTPUTS = slice(CONTEXT // 2, CONTEXT)  # tokens whose logits llama-perplexity wants
 FIRST_CHARACTER, VOCABULARY = 259, 1024
 NOISY_EVERY = 4
-MEAN_KL = re.compile(r"Mean +KLD: +(-?[0-9.]+)")
 
 
 @dataclasses.dataclass
@@ -74,9 +73,7 @@ class Synthetic:
         if not self.base.exists():
             self.perplexity(None, self.base)
         printed, summary = self.perplexity("gated", self.base, "--kl-divergence", *args, GGML_CASCADE_EPS=str(epsilon))
-        kl = MEAN_KL.search(printed)
-        assert kl, printed[-1500:]
-        return float(kl[1]), summary
+        return mean_kl(printed), summary
 
     def digest(self, mode: str | None, **variables: str) -> str:
         file = self.tmp / "logits"

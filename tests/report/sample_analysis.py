@@ -5,10 +5,10 @@ The figures are smooth inventions with the shape of real ones: r rises over dept
 r grows with T. --small leaves out all that may be missing: one T, one tau, one method, no text, no intervals, an
 interrupted run. --hostile has markup in every name, and values of the wrong kind."""
 
-import argparse
-import json
 import math
 import random
+
+from samples import write_sample
 
 LAYERS = 30
 METHODS = {  # the factor on the independent r, how many times its turnover, the copy error's factor
@@ -185,16 +185,4 @@ def hostile():
                        "sets": [None, {"source": markup, "tau": markup, "method": markup, "layers": [[0, 99], None]}]}}
 
 
-def main():
-    makers = {"full": full, "small": small, "hostile": hostile}
-    arguments = argparse.ArgumentParser(description=__doc__)
-    which = arguments.add_mutually_exclusive_group(required=True)
-    for name in makers:
-        which.add_argument(f"--{name}", dest="sample", action="store_const", const=name)
-    arguments.add_argument("file")
-    options = arguments.parse_args()
-    with open(options.file, "w", encoding="utf-8") as file:
-        json.dump(makers[options.sample](), file)
-
-
-main()
+write_sample(__doc__, {"full": full, "small": small, "hostile": hostile})

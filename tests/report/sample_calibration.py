@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Made-up results of `cascade calibrate` for tests of their page: a full one, a small one, and one that would break out of it."""
-import argparse
-import json
 import math
+
+from samples import write_sample
 
 LAYERS = 22
 WIDTHS = {"attn_q": 2048, "attn_output": 2048, "ffn_gate": 2048, "ffn_down": 5632}
@@ -42,16 +42,4 @@ def hostile():
             "inputs": [bad, dict(bad, layer=1, held_out_median=0.5), None, markup, {"kind": None, "layer": markup}]}
 
 
-def main():
-    makers = {"full": full, "small": small, "hostile": hostile}
-    arguments = argparse.ArgumentParser(description=__doc__)
-    which = arguments.add_mutually_exclusive_group(required=True)
-    for name in makers:
-        which.add_argument(f"--{name}", dest="sample", action="store_const", const=name)
-    arguments.add_argument("file")
-    options = arguments.parse_args()
-    with open(options.file, "w", encoding="utf-8") as file:
-        json.dump(makers[options.sample](), file)
-
-
-main()
+write_sample(__doc__, {"full": full, "small": small, "hostile": hostile})

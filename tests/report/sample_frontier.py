@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Made-up results of scripts/frontier for tests of their page: a full one, a small one, and one that would break out of it."""
-import argparse
-import json
+from samples import write_sample
 
 KINDS = ("attn_q", "attn_output", "ffn_gate", "ffn_down")
 
@@ -32,16 +31,4 @@ def hostile():
             "points": [bad, dict(bad, kl=markup), dict(bad, family=None, inputs=None), None, markup]}
 
 
-def main():
-    makers = {"full": full, "small": small, "hostile": hostile}
-    arguments = argparse.ArgumentParser(description=__doc__)
-    which = arguments.add_mutually_exclusive_group(required=True)
-    for name in makers:
-        which.add_argument(f"--{name}", dest="sample", action="store_const", const=name)
-    arguments.add_argument("file")
-    options = arguments.parse_args()
-    with open(options.file, "w", encoding="utf-8") as file:
-        json.dump(makers[options.sample](), file)
-
-
-main()
+write_sample(__doc__, {"full": full, "small": small, "hostile": hostile})
